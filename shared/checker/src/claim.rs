@@ -37,7 +37,7 @@ pub(crate) fn check(index: &PlanIndex<'_>, planned: PlannedPlace<'_>, report: &m
         return;
     }
     offering::check(index, claim, pool, launch, report);
-    offering::check_type_order(claim, launch, report);
+    offering::check_type_order(index, claim, pool, launch, report);
     offerings::check(index, claim, pool, launch, report);
     check_min_values(index, claim, pool, launch, report);
     admission::check_planned(index, place, &index.places[place].placed, report);

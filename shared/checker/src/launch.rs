@@ -73,14 +73,18 @@ pub(crate) struct Prices {
 }
 
 impl Prices {
-    fn of(offers: &[&Offer<'_>]) -> Self {
+    /// Of offerings that may be chosen at so little, and so much.
+    pub(crate) fn of<'o, 'w>(
+        offers: &[&'o Offer<'w>],
+        range: impl Fn(&Offer<'w>) -> [UsdPerHour; 2],
+    ) -> Self {
         let is_unreserved =
             |offer: &&&Offer<'_>| offer.offering.capacity_type != CapacityType::Reserved;
         let unreserved = || offers.iter().filter(is_unreserved);
         Self {
-            lowest: offers.iter().map(|offer| offer.lowest_weighted()).min(),
-            lowest_unreserved: unreserved().map(|offer| offer.lowest_weighted()).min(),
-            cheapest_for_sure: unreserved().map(|offer| offer.highest_weighted()).min(),
+            lowest: offers.iter().map(|offer| range(offer)[0]).min(),
+            lowest_unreserved: unreserved().map(|offer| range(offer)[0]).min(),
+            cheapest_for_sure: unreserved().map(|offer| range(offer)[1]).min(),
             are_disputed: offers.iter().any(|offer| offer.prices.len() > 1),
         }
     }
@@ -219,7 +223,7 @@ impl<'w> Narrowing<'w> {
         distinct_markets.dedup();
         let mut launch = TypeLaunch {
             of,
-            prices: Prices::of(&offers),
+            prices: Prices::of(&offers, |own| [own.lowest_weighted(), own.highest_weighted()]),
             offers,
             loads: Vec::new(),
             load_of: Vec::new(),

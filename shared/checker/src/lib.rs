@@ -16,6 +16,7 @@ mod affinity;
 mod budget;
 mod catalogue;
 mod claim;
+mod claim_weight;
 mod cluster_index;
 mod daemons;
 mod disruption;

@@ -7,6 +7,7 @@ use domain::instance_type::{CapacityType, Offering};
 use domain::money::UsdPerHour;
 use domain::plan::{LaunchOffering, PlannedNodeClaim};
 
+use crate::claim_weight::ClaimWeights;
 use crate::launch::{Launch, Prices};
 use crate::plan_index::PlanIndex;
 use crate::report::Report;
@@ -98,15 +99,6 @@ pub(crate) fn problem_of(
     Some((Rule::OfferingPrice, message))
 }
 
-/// What a quoted offering is to be chosen at.
-pub(crate) fn weighted(index: &PlanIndex<'_>, pool: usize, quoted: &LaunchOffering) -> UsdPerHour {
-    let own = &index.cluster.pools[pool];
-    let bought = (&*quoted.zone, quoted.capacity_type);
-    own.catalogue.find(&quoted.instance_type).map_or(quoted.price, |instance_type| {
-        index.cluster.weights.weighted(own.spec, instance_type, bought, quoted.price)
-    })
-}
-
 fn check_cheapest(
     index: &PlanIndex<'_>,
     claim: &PlannedNodeClaim,
@@ -114,11 +106,12 @@ fn check_cheapest(
     launch: &Launch<'_>,
     report: &mut Report,
 ) {
-    let own = weighted(index, pool, &claim.offering);
+    let weights = ClaimWeights::of(index, claim, pool);
+    let own = weights.quoted(&claim.offering);
     let cheapest = launch
         .types
         .iter()
-        .filter_map(|of_type| of_type.prices.cheapest_for_sure.map(|price| (price, of_type)))
+        .filter_map(|own| weights.prices(own).cheapest_for_sure.map(|price| (price, own)))
         .min_by_key(|(price, _)| *price);
     if let Some((price, of_type)) = cheapest
         && price < own - PRICE_TOLERANCE
@@ -136,13 +129,21 @@ fn check_cheapest(
 ///
 /// Another claim may use a reservation up first, so an order with or without reserved offerings
 /// will do.
-pub(crate) fn check_type_order(claim: &PlannedNodeClaim, launch: &Launch<'_>, report: &mut Report) {
-    if launch.types.iter().any(|of_type| of_type.prices.are_disputed) {
+pub(crate) fn check_type_order(
+    index: &PlanIndex<'_>,
+    claim: &PlannedNodeClaim,
+    pool: usize,
+    launch: &Launch<'_>,
+    report: &mut Report,
+) {
+    let weights = ClaimWeights::of(index, claim, pool);
+    let prices: Vec<Prices> = launch.types.iter().map(|own| weights.prices(own)).collect();
+    if prices.iter().any(|own| own.are_disputed) {
         return;
     }
     let (Some([(price, first), (next_price, second)]), Some(_)) = (
-        first_out_of_order(launch, |prices| prices.lowest),
-        first_out_of_order(launch, |prices| prices.lowest_unreserved),
+        first_out_of_order(launch, prices.iter().map(|own| own.lowest)),
+        first_out_of_order(launch, prices.iter().map(|own| own.lowest_unreserved)),
     ) else {
         return;
     };
@@ -153,11 +154,13 @@ pub(crate) fn check_type_order(claim: &PlannedNodeClaim, launch: &Launch<'_>, re
 /// The first two neighbours of which the earlier is dearer; types without a price are passed over.
 fn first_out_of_order<'l>(
     launch: &'l Launch<'_>,
-    price: impl Fn(&Prices) -> Option<UsdPerHour>,
+    prices: impl Iterator<Item = Option<UsdPerHour>>,
 ) -> Option<[(UsdPerHour, &'l Text); 2]> {
-    let mut priced = launch.types.iter().filter_map(|of_type| {
-        price(&of_type.prices).map(|price| (price, &of_type.of.instance_type.name))
-    });
+    let mut priced = launch
+        .types
+        .iter()
+        .zip(prices)
+        .filter_map(|(of_type, price)| Some((price?, &of_type.of.instance_type.name)));
     let mut before = priced.next()?;
     for next in priced {
         if before.0 > next.0 + PRICE_TOLERANCE {

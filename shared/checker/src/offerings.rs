@@ -12,10 +12,10 @@ use domain::money::UsdPerHour;
 use domain::plan::{LaunchOffering, PlannedNodeClaim};
 use domain::resource::{AMD_GPU, AWS_NEURON, NVIDIA_GPU};
 
+use crate::claim_weight::ClaimWeights;
 use crate::launch::{Launch, TypeLaunch};
-use crate::offering::{PRICE_TOLERANCE, problem_of, shown, weighted};
+use crate::offering::{PRICE_TOLERANCE, problem_of, shown};
 use crate::plan_index::PlanIndex;
-use crate::pool::Offer;
 use crate::report::Report;
 use crate::violation::Rule;
 
@@ -39,18 +39,19 @@ pub(crate) fn check(
             report.add(rule, &claim.name, message);
         }
     }
-    check_list(index, claim, pool, report);
+    let weights = ClaimWeights::of(index, claim, pool);
+    check_list(claim, &weights, report);
     let of_pool = &index.cluster.pools[pool].spec.template.requirements;
     let mut requirements = claim.requirements.iter().chain(of_pool);
     if requirements.all(|own| own.min_values.is_none()) {
-        check_choice(index, claim, pool, launch, report);
+        check_choice(index, claim, launch, &weights, report);
     }
 }
 
 /// What holds of the list whatever the catalogue says.
-fn check_list(index: &PlanIndex<'_>, claim: &PlannedNodeClaim, pool: usize, report: &mut Report) {
+fn check_list(claim: &PlannedNodeClaim, weights: &ClaimWeights<'_, '_>, report: &mut Report) {
     let offerings = &claim.offerings;
-    let price = |offering: &LaunchOffering| weighted(index, pool, offering);
+    let price = |offering: &LaunchOffering| weights.quoted(offering);
     let unordered = |pair: &&[LaunchOffering]| price(&pair[0]) > price(&pair[1]) + PRICE_TOLERANCE;
     if let Some([first, second]) = offerings.windows(2).find(unordered) {
         let message = format!(
@@ -84,8 +85,8 @@ fn check_list(index: &PlanIndex<'_>, claim: &PlannedNodeClaim, pool: usize, repo
 fn check_choice(
     index: &PlanIndex<'_>,
     claim: &PlannedNodeClaim,
-    pool: usize,
     launch: &Launch<'_>,
+    weights: &ClaimWeights<'_, '_>,
     report: &mut Report,
 ) {
     let is_plain = |own: &&TypeLaunch<'_>| !is_exotic(own.of.instance_type);
@@ -103,18 +104,28 @@ fn check_choice(
         report.add(Rule::OfferingsExotic, &claim.name, message);
     }
     let offers = || considered.iter().flat_map(|own| own.offers.iter().copied());
-    check_interruptions(index, claim, pool, offers().any(|offer| !offer.is_unwanted), report);
+    check_interruptions(
+        index,
+        claim,
+        weights.pool,
+        offers().any(|offer| !offer.is_unwanted),
+        report,
+    );
     if offers().any(|offer| offer.offering.capacity_type == CapacityType::Reserved) {
         // Which claim gets the last instances of a reservation is the planner's affair.
         return;
     }
     let of = |capacity_type: CapacityType| {
-        offers().filter(move |offer| offer.offering.capacity_type == capacity_type)
+        considered.iter().flat_map(move |of_type| {
+            let own = of_type.offers.iter().copied();
+            let own = own.filter(move |own| own.offering.capacity_type == capacity_type);
+            own.map(|offer| weights.range(of_type, offer))
+        })
     };
-    let dearest = of(CapacityType::OnDemand).map(Offer::highest_weighted).min();
-    check_spot(index, claim, pool, dearest, report);
-    let on_demand = of(CapacityType::OnDemand).map(Offer::lowest_weighted).min();
-    let spot = of(CapacityType::Spot).map(Offer::highest_weighted).min();
+    let dearest = of(CapacityType::OnDemand).map(|[_, highest]| highest).min();
+    check_spot(claim, weights, dearest, report);
+    let on_demand = of(CapacityType::OnDemand).map(|[lowest, _]| lowest).min();
+    let spot = of(CapacityType::Spot).map(|[_, highest]| highest).min();
     if let (Some(on_demand), Some(spot), Some(first)) = (on_demand, spot, claim.offerings.first())
         && first.capacity_type == CapacityType::OnDemand
         && spot + PRICE_TOLERANCE < on_demand
@@ -152,16 +163,15 @@ fn check_interruptions(
 
 /// No spot offering costs more than the cheapest on-demand one.
 fn check_spot(
-    index: &PlanIndex<'_>,
     claim: &PlannedNodeClaim,
-    pool: usize,
+    weights: &ClaimWeights<'_, '_>,
     on_demand: Option<UsdPerHour>,
     report: &mut Report,
 ) {
     let Some(on_demand) = on_demand else { return };
     let dear = claim.offerings.iter().find(|offering| {
         offering.capacity_type == CapacityType::Spot
-            && weighted(index, pool, offering) > on_demand + PRICE_TOLERANCE
+            && weights.quoted(offering) > on_demand + PRICE_TOLERANCE
     });
     if let Some(dear) = dear {
         let message =

@@ -1,16 +1,22 @@
 //! What plans say about money: that consolidation saves it, how much, and what new capacity costs
 //! at least.
 
+use std::collections::BTreeMap;
+
+use domain::instance_type::CapacityType;
 use domain::label::{CAPACITY_TYPE, INSTANCE_TYPE, ZONE};
 use domain::money::UsdPerHour;
 use domain::reason::DisruptionReason;
 
+use crate::claim_weight::ClaimWeights;
 use crate::disruption_entry::DisruptionEntry;
 use crate::offering::PRICE_TOLERANCE;
-use crate::place::Place;
+use crate::place::{Place, PlaceId};
 use crate::plan_index::PlanIndex;
+use crate::pods::PodId;
 use crate::report::Report;
 use crate::violation::Rule;
+use crate::weight::Priced;
 
 /// Savings may be rounded to a tenth of a cent.
 const SAVINGS_TOLERANCE: UsdPerHour = UsdPerHour::from_nanos(1_000_000);
@@ -37,11 +43,67 @@ pub(crate) fn check(index: &PlanIndex<'_>, entry: &DisruptionEntry<'_>, report: 
         let message = format!("replacements cost as much as the nodes: it saves {saved}");
         report.add(Rule::NoSaving, entry.subject(), message);
     }
+    check_interruptions(index, entry, report);
     let error = (planned.savings - saved).max(saved - planned.savings);
     if error > SAVINGS_TOLERANCE {
         let message = format!("says it saves {}, by the catalogue it is {saved}", planned.savings);
         report.add(Rule::Savings, entry.subject(), message);
     }
+}
+
+/// What is saved is more than what interruptions of the pods cost where they go, beyond what they
+/// cost where they are.
+fn check_interruptions(index: &PlanIndex<'_>, entry: &DisruptionEntry<'_>, report: &mut Report) {
+    if !index.cluster.weights.is_any() {
+        return;
+    }
+    let weighed = |id: PlaceId, more: &[PodId]| {
+        let place = &index.places[id];
+        let own = || place.bound.iter().chain(more).copied();
+        node_price(index, place).unwrap_or_default() + interruptions(index, place, own())
+    };
+    let before: UsdPerHour = entry.places.iter().map(|place| weighed(*place, &[])).sum();
+    let mut moved: BTreeMap<PlaceId, Vec<PodId>> = BTreeMap::new();
+    for own in &entry.planned.moves {
+        let place = index.existing.get(&own.node).copied();
+        if let Some((place, pod)) = place.zip(index.pods().find(&own.pod)) {
+            moved.entry(place).or_default().push(pod);
+        }
+    }
+    let dearer = |(place, pods): (&PlaceId, &Vec<PodId>)| {
+        (weighed(*place, pods) - weighed(*place, &[])).max(UsdPerHour::ZERO)
+    };
+    let of_hosts: UsdPerHour = moved.iter().map(dearer).sum();
+    let of_new = entry.planned.replacements.iter().filter_map(|claim| {
+        let pool = index.cluster.pool(&claim.node_pool)?;
+        Some(ClaimWeights::of(index, claim, pool).quoted(&claim.offering))
+    });
+    let after = of_hosts + of_new.sum();
+    if after >= before + PRICE_TOLERANCE {
+        let message = format!("with interruptions it comes to {after}, and what goes to {before}");
+        report.add(Rule::DearInterruptions, entry.subject(), message);
+    }
+}
+
+/// What interruptions of an existing node with these pods cost an hour.
+fn interruptions(
+    index: &PlanIndex<'_>,
+    place: &Place<'_>,
+    pods: impl Iterator<Item = PodId>,
+) -> UsdPerHour {
+    let known = || {
+        let (labels, pool) = (place.labels?, &index.cluster.pools[place.pool?]);
+        let instance_type = pool.catalogue.find(labels.get(INSTANCE_TYPE)?)?;
+        let capacity_type = CapacityType::Spot;
+        let is_spot = &**labels.get(CAPACITY_TYPE)? == capacity_type.as_str();
+        let (zone, price) = (labels.get(ZONE)?, node_price(index, place)?);
+        is_spot.then_some((pool.spec, Priced { instance_type, zone, capacity_type, price }))
+    };
+    let Some((pool, priced)) = known() else { return UsdPerHour::ZERO };
+    let cluster = index.cluster;
+    let pods = pods.map(|pod| cluster.pods.list[pod].pod);
+    let now = cluster.snapshot.now;
+    cluster.weights.of_node(pool, priced, pods, now)
 }
 
 /// What an existing node costs by the catalogue, from its labels.

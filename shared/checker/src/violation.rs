@@ -209,6 +209,8 @@ rules! {
     MovePods => "move-pods",
     /// A consolidation saves nothing.
     NoSaving => "no-saving",
+    /// A consolidation moves pods to spot where their interruptions cost more than it saves.
+    DearInterruptions => "dear-interruptions",
     /// A disruption says that it saves more or less than it does.
     Savings => "savings",
 

@@ -1,28 +1,64 @@
-//! What a spot offering is to be chosen at, by the annotations of its NodePool: its price with what
-//! its interruptions come to, worked out here once more.
+//! What a spot offering is to be chosen at, by the annotations of its NodePool and of pods: its
+//! price with what its interruptions come to, worked out here once more.
+
+use rustc_hash::FxHashMap;
 
 use domain::instance_type::{CapacityType, InstanceType};
 use domain::money::UsdPerHour;
 use domain::node_pool::NodePool;
+use domain::pod::Pod;
 use domain::snapshot::ClusterSnapshot;
-use domain::spot::{AveragePod, InterruptionCost, SpotPolicy, SpotRates};
+use domain::spot::{
+    InterruptionCosts, NodeInterruptionCost, PodInterruption, SpotPolicy, SpotRates,
+};
+use domain::{Text, Timestamp};
 
 /// How many times its price an offering counts that is interrupted more often than is wanted.
 const UNWANTED_TIMES: i128 = 100;
 /// A twentieth of the price is added where every launch fails for lack of capacity.
 const SHORTAGE_PER_MILLE_OF_PRICE: i128 = 50;
 
-/// What is remembered of spot, where some NodePool makes anything of it.
-pub(crate) struct Weights(Option<(SpotRates, AveragePod)>);
+/// What is remembered of spot, where some NodePool or pod makes anything of it.
+pub(crate) struct Weights(Option<Known>);
+
+struct Known {
+    rates: SpotRates,
+    /// By NodePool.
+    costs: FxHashMap<Text, InterruptionCosts>,
+}
+
+/// A type in an offering, at a price.
+#[derive(Clone, Copy)]
+pub(crate) struct Priced<'o> {
+    /// The type.
+    pub(crate) instance_type: &'o InstanceType,
+    /// Its zone.
+    pub(crate) zone: &'o str,
+    /// How it is bought.
+    pub(crate) capacity_type: CapacityType,
+    /// What it costs.
+    pub(crate) price: UsdPerHour,
+}
 
 impl Weights {
+    /// Whether anything is weighted.
+    pub(crate) const fn is_any(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// Reads a snapshot.
     pub(crate) fn read(snapshot: &ClusterSnapshot) -> Self {
-        let mut policies =
-            snapshot.objects.node_pools.iter().map(|pool| SpotPolicy::of(&pool.annotations));
-        Self(policies.any(|policy| policy.is_set()).then(|| {
-            let rates = SpotRates::of(&snapshot.spot, snapshot.now);
-            (rates, AveragePod::of(&snapshot.objects.pods))
+        let pools = &snapshot.objects.node_pools;
+        let pods = &snapshot.objects.pods;
+        let of_pool = |pool: &NodePool| SpotPolicy::of(&pool.annotations);
+        let matters = pools.iter().any(|pool| of_pool(pool).is_set())
+            || pods.iter().any(|pod| pod.spec.spot_interruption_cost.is_some());
+        Self(matters.then(|| {
+            let costs = |pool: &NodePool| InterruptionCosts::of(of_pool(pool), pods, snapshot.now);
+            Known {
+                rates: SpotRates::of(&snapshot.spot, snapshot.now),
+                costs: pools.iter().map(|pool| (pool.name.clone(), costs(pool))).collect(),
+            }
         }))
     }
 
@@ -33,45 +69,84 @@ impl Weights {
         instance_type: &InstanceType,
         (zone, capacity_type): (&str, CapacityType),
     ) -> bool {
-        let Self(Some((rates, _))) = self else { return false };
+        let Self(Some(Known { rates, .. })) = self else { return false };
         let max = SpotPolicy::of(&pool.annotations).max;
         capacity_type == CapacityType::Spot
             && max.is_some_and(|max| rates.is_over(&rates.get(&instance_type.name, zone), max))
     }
 
-    /// What an offering that costs `price` is to be chosen at.
+    /// What interruptions cost in a NodePool; `None` where nothing is weighted.
+    pub(crate) fn costs(&self, pool: &NodePool) -> Option<&InterruptionCosts> {
+        self.0.as_ref()?.costs.get(&pool.name)
+    }
+
+    /// What an offering that costs `price` is to be chosen at for pods that nothing sets apart.
     pub(crate) fn weighted(
         &self,
         pool: &NodePool,
         instance_type: &InstanceType,
-        offering: (&str, CapacityType),
+        (zone, capacity_type): (&str, CapacityType),
         price: UsdPerHour,
     ) -> UsdPerHour {
-        let Self(Some((rates, average))) = self else { return price };
-        if offering.1 != CapacityType::Spot {
-            return price;
+        let usual = self.costs(pool).map(InterruptionCosts::usual).unwrap_or_default();
+        self.weighted_at(usual, pool, Priced { instance_type, zone, capacity_type, price })
+    }
+
+    /// What an offering that costs `price` is to be chosen at for a node whose interruption costs
+    /// so much.
+    pub(crate) fn weighted_at(
+        &self,
+        interruption: NodeInterruptionCost,
+        pool: &NodePool,
+        priced: Priced<'_>,
+    ) -> UsdPerHour {
+        let own = self.interruptions(interruption, pool, priced);
+        let Priced { instance_type, zone, capacity_type, price } = priced;
+        let mut all = i128::from(price.nanos()) + own;
+        if self.is_unwanted(pool, instance_type, (zone, capacity_type)) {
+            all *= UNWANTED_TIMES;
         }
-        let known = rates.get(&instance_type.name, offering.0);
+        UsdPerHour::from_nanos(i64::try_from(all).unwrap_or(i64::MAX))
+    }
+
+    /// Billionths of a dollar that interruptions cost an hour, and a shortage of late is held to.
+    fn interruptions(
+        &self,
+        interruption: NodeInterruptionCost,
+        pool: &NodePool,
+        Priced { instance_type, zone, capacity_type, price }: Priced<'_>,
+    ) -> i128 {
+        let Self(Some(Known { rates, costs })) = self else { return 0 };
+        if capacity_type != CapacityType::Spot || !interruption.is_any() {
+            return 0;
+        }
+        let known = rates.get(&instance_type.name, zone);
         let hourly = i128::from(price.nanos());
         let micros = i128::from(known.weighed.micros());
-        let interruptions = SpotPolicy::of(&pool.annotations).cost.map(|cost| {
-            let shortage =
-                hourly * i128::from(known.shortage_per_mille) * SHORTAGE_PER_MILLE_OF_PRICE
-                    / 1_000_000;
-            let of_nodes = match cost {
-                InterruptionCost::NodeTime(time) => {
-                    hourly * micros * i128::from(time.as_secs()) / 3_600_000_000
-                }
-                InterruptionCost::PerPod(nanos) => {
-                    i128::from(nanos) * micros * i128::from(average.count_on(instance_type))
-                        / 1_000_000
-                }
-            };
-            of_nodes + shortage
-        });
-        let times =
-            if self.is_unwanted(pool, instance_type, offering) { UNWANTED_TIMES } else { 1 };
-        let all = (hourly + interruptions.unwrap_or_default()) * times;
-        UsdPerHour::from_nanos(i64::try_from(all).unwrap_or(i64::MAX))
+        let NodeInterruptionCost { time, nanos_per_pod } = interruption;
+        let shortage =
+            hourly * i128::from(known.shortage_per_mille) * SHORTAGE_PER_MILLE_OF_PRICE / 1_000_000;
+        let lost_time = hourly * micros * i128::from(time.as_secs()) / 3_600_000_000;
+        let pods = costs.get(&pool.name).filter(|_| nanos_per_pod > 0);
+        let pods = pods.map_or(0, |own| own.pods_on(nanos_per_pod, instance_type));
+        shortage + lost_time + i128::from(nanos_per_pod) * micros * i128::from(pods) / 1_000_000
+    }
+
+    /// What interruptions cost an hour of a node that is there, with these pods on it.
+    pub(crate) fn of_node<'p>(
+        &self,
+        pool: &NodePool,
+        priced: Priced<'_>,
+        pods: impl Iterator<Item = &'p Pod>,
+        now: Timestamp,
+    ) -> UsdPerHour {
+        let Some(costs) = self.costs(pool) else { return UsdPerHour::ZERO };
+        let dearest = pods
+            .filter(|pod| !pod.is_daemon() && !pod.is_static())
+            .map(|pod| costs.of_pod(PodInterruption::of(pod, now)))
+            .reduce(NodeInterruptionCost::and);
+        let cost = dearest.unwrap_or_else(|| costs.usual());
+        let nanos = self.interruptions(cost, pool, priced);
+        UsdPerHour::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX))
     }
 }

@@ -73,8 +73,12 @@ pub const MODE: &str = "outrigger.dev/mode";
 /// `ignore` (the default) or `replace`.
 pub const ON_REBALANCE_RECOMMENDATION: &str = "outrigger.dev/on-rebalance-recommendation";
 /// Annotation of a NodePool: what an interruption costs, a duration of a node's price (`15m`) or
-/// dollars for each pod (`$0.02`).
+/// dollars for each pod (`$0.02`). On a pod: what an interruption of that pod costs.
 pub const SPOT_INTERRUPTION_COST: &str = "outrigger.dev/spot-interruption-cost";
+/// Annotation of a NodePool: what an interruption costs of a pod that two minutes' notice does not
+/// do for, one that is not to be disrupted or takes longer to end.
+pub const SPOT_INTERRUPTION_COST_DO_NOT_DISRUPT: &str =
+    "outrigger.dev/spot-interruption-cost-do-not-disrupt";
 /// Annotation of a NodePool: above how many interruptions in 100 node-hours a spot offering is left
 /// out while another remains.
 pub const SPOT_INTERRUPTIONS_MAX: &str = "outrigger.dev/spot-interruptions-max";

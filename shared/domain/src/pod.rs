@@ -11,6 +11,7 @@ use crate::pvc_spec::PvcSpec;
 use crate::requirement::Requirement;
 use crate::resource::Resources;
 use crate::selector::LabelSelector;
+use crate::spot::InterruptionCost;
 use crate::taint::Toleration;
 use crate::{SignedDuration, Text, Timestamp};
 
@@ -285,6 +286,9 @@ pub struct PodSpec {
     pub is_critical: bool,
     /// `terminationGracePeriodSeconds`.
     pub termination_grace: GracePeriodSeconds,
+    /// What an interruption of the pod costs: its annotation
+    /// `outrigger.dev/spot-interruption-cost`, which stands here since it decides what is launched.
+    pub spot_interruption_cost: Option<InterruptionCost>,
 }
 
 /// `terminationGracePeriodSeconds` of a pod, in seconds; 30 when unset.

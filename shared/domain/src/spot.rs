@@ -7,6 +7,7 @@
 //! today. [`SpotRates`] says what follows from it, [`SpotPolicy`] what a NodePool makes of that.
 
 mod average_pod;
+mod costs;
 mod policy;
 mod rate;
 mod rates;
@@ -21,6 +22,7 @@ use std::collections::BTreeMap;
 use crate::{SignedDuration, Text, Timestamp};
 
 pub use average_pod::AveragePod;
+pub use costs::{INTERRUPTION_NOTICE, InterruptionCosts, NodeInterruptionCost, PodInterruption};
 pub use policy::{InterruptionCost, SpotPolicy, SpotPolicyError};
 pub use rate::InterruptionRate;
 pub use rates::{SpotEstimate, SpotRates};

@@ -15,7 +15,7 @@ pub use crate::disruption::{
 pub use claim::{ClaimExplanation, explain_claim, explain_claims};
 pub use funnel::{Filter, Offer, Step};
 pub use pod::{NodeGroup, PodExplanation, PoolExplanation, explain_pod};
-pub use spot::{SpotWeight, SpotWeights};
+pub use spot::{SpotPassedOver, SpotWeight, SpotWeights};
 
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use domain::label::{DO_NOT_DISRUPT, POD_DELETION_COST};
+use domain::label::{DO_NOT_DISRUPT, POD_DELETION_COST, SPOT_INTERRUPTION_COST};
 use domain::pod::{
     DoNotDisrupt, NodeInclusionPolicy, NodeSelectorTerm, Pod, PodAffinityTerm, PodSpec,
     PreferredPodTerm, TopologySpreadConstraint, VolumeUse,
@@ -36,6 +36,9 @@ pub(crate) fn annotations(pod: &Pod) -> BTreeMap<String, String> {
     }
     if let Some(cost) = pod.deletion_cost {
         annotations.insert(POD_DELETION_COST.to_owned(), cost.to_string());
+    }
+    if let Some(cost) = pod.spec.spot_interruption_cost {
+        annotations.insert(SPOT_INTERRUPTION_COST.to_owned(), cost.to_string());
     }
     annotations
 }

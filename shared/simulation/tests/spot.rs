@@ -4,6 +4,8 @@
 #![expect(clippy::unwrap_used, reason = "what cannot be read or run ends the test")]
 #![expect(clippy::print_stdout, reason = "the figures of docs/spot.md are what it prints")]
 
+use std::collections::BTreeMap;
+
 use domain::instance_type::{CapacityType, InstanceType, InstanceTypes, Offering};
 use domain::label;
 use domain::money::UsdPerHour;
@@ -210,6 +212,123 @@ fn compared(days: u32, seeds: std::ops::Range<u64>, rate: impl Fn(bool) -> f64) 
         }
     }
     sums
+}
+
+/// Two workloads, one of which loses ten dollars worth of work a pod when it is interrupted.
+const DEAR: &str = r"apiVersion: outrigger.dev/v1alpha1
+kind: Scenario
+metadata: {name: dear}
+spec:
+  duration: 72h
+  region: us-east-1
+  boot: 50s
+  podStop: 10s
+  provisioning: poll
+  timeline:
+  - at: 0s
+    apply:
+    - apiVersion: karpenter.k8s.aws/v1
+      kind: EC2NodeClass
+      metadata: {name: default}
+      spec:
+        amiSelectorTerms: [{alias: al2023@latest}]
+        role: KarpenterNodeRole-demo
+        subnetSelectorTerms: [{tags: {karpenter.sh/discovery: demo}}]
+        securityGroupSelectorTerms: [{tags: {karpenter.sh/discovery: demo}}]
+    - apiVersion: karpenter.sh/v1
+      kind: NodePool
+      metadata: {name: default}
+      spec:
+        template:
+          spec:
+            nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+            requirements:
+            - {key: karpenter.sh/capacity-type, operator: In, values: [CAPACITY]}
+    - apiVersion: apps/v1
+      kind: Deployment
+      metadata: {name: web}
+      spec:
+        replicas: 6
+        selector: {matchLabels: {app: web}}
+        template:
+          metadata: {labels: {app: web}, annotations: {outrigger.dev/spot-interruption-cost: 15m}}
+          spec:
+            containers:
+            - {name: web, image: web, resources: {requests: {cpu: 1500m, memory: 2Gi}}}
+    - apiVersion: apps/v1
+      kind: Deployment
+      metadata: {name: train}
+      spec:
+        replicas: 3
+        selector: {matchLabels: {app: train}}
+        template:
+          metadata: {labels: {app: train}, annotations: {outrigger.dev/spot-interruption-cost: COST}}
+          spec:
+            containers:
+            - {name: train, image: train, resources: {requests: {cpu: 1500m, memory: 2Gi}}}
+";
+
+/// Hours, and what interruptions cost, in dollars; and how often pods of `train` lost their node.
+fn dear(capacity: &str, seed: u64) -> (f64, usize) {
+    // What replaces a node of spot at three cents is on demand at nine.
+    let spot = |zone: &str, nanos| Spot {
+        instance_type: "m5.large".into(),
+        zone: zone.into(),
+        price: UsdPerHour::from_nanos(nanos),
+        rate: 0.05,
+    };
+    let offerings = [spot("us-east-1a", 30_000_000), spot("us-east-1b", 30_500_000)];
+    let text = DEAR.replace("CAPACITY", capacity).replace("COST", "$10");
+    let mut scenario = Scenario::read("dear.yaml", &text).unwrap();
+    let mut sold = sold(&offerings);
+    let mut types = sold.default.to_vec();
+    types[0].offerings.extend(["us-east-1a", "us-east-1b"].map(|zone| Offering {
+        zone: zone.into(),
+        capacity_type: CapacityType::OnDemand,
+        price: UsdPerHour::from_nanos(90_000_000),
+        available: true,
+        reservation: None,
+    }));
+    sold.default = types.into_iter().collect();
+    scenario.catalog = CatalogChoice::Given(Box::new(sold));
+    let rate = |own: &Spot| SpotInterruptions {
+        filter: InstanceFilter {
+            instance_type: Some(own.instance_type.clone()),
+            zone: Some(own.zone.clone()),
+            capacity_type: Some(CapacityType::Spot),
+            ..InstanceFilter::default()
+        },
+        per_node_hour: own.rate,
+    };
+    scenario.spot_interruptions = offerings.iter().map(rate).collect();
+    scenario.seed = seed;
+    let report = run(scenario);
+    let (mut trains, mut hit) = (BTreeMap::new(), 0);
+    for entry in &report.timeline {
+        match &entry.what {
+            Happening::PodsBound { node, pods } => {
+                let own = pods.iter().filter(|pod| pod.name.starts_with("train")).count();
+                *trains.entry(node.clone()).or_insert(0) += own;
+            }
+            Happening::InterruptionWarning { node, .. } => hit += trains.get(node).unwrap_or(&0),
+            _ => {}
+        }
+    }
+    let all = report.cost.total_usd() + report.interruptions.usd();
+    (all, hit)
+}
+
+#[test]
+fn on_demand_for_dear_pods_and_spot_for_the_rest_costs_less_than_either_for_all() {
+    let sums = ["spot", "on-demand", "spot, on-demand"].map(|capacity| {
+        let all = (0..4).map(|seed| dear(capacity, seed));
+        all.fold((0.0, 0), |sum: (f64, usize), own| (sum.0 + own.0, sum.1 + own.1))
+    });
+    let [spot, on_demand, both] = sums;
+    println!("spot {spot:?}, on demand {on_demand:?}, both {both:?}");
+    assert!(spot.1 > 0, "{spot:?}");
+    assert_eq!(both.1, 0, "no dear pod loses its node");
+    assert!(both.0 < spot.0 * 0.9 && both.0 < on_demand.0 * 0.9, "{spot:?} {on_demand:?} {both:?}");
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::terminal::Canvas;
 use crate::text::explain;
 use crate::view::node_row::{self, NodeRow};
 use crate::view::pricing::PriceNote;
-use crate::view::spot::Remembered;
+use crate::view::spot::{PassedOver, Remembered};
 use crate::wire::basis::{BasisDocument, BasisOptions};
 use crate::wire::explanation::{NodeDocument, PodDocument, Remarks};
 use crate::wire::json;
@@ -129,8 +129,12 @@ fn about_place(pod: &Pod, loaded: &LoadedSnapshot, planned: &Plan) -> String {
     rows.iter().rev().find(|row| row.name == *place).map(about_offering).unwrap_or_default()
 }
 
-/// What is remembered of a node's spot offering, where there is anything.
+/// What is remembered of a node's spot offering, or of that which was passed over for it, where
+/// there is anything.
 fn about_offering(row: &NodeRow) -> String {
+    if let Some(passed_over) = &row.spot_passed_over {
+        return format!("  {}\n", PassedOver(passed_over));
+    }
     let NodeRow { instance_type: Some(instance_type), zone: Some(zone), spot: Some(spot), .. } =
         row
     else {

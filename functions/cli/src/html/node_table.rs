@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use crate::text::age::age;
 use crate::view::node_row::{NodeRow, NodeState, Usage};
-use crate::view::spot::Remembered;
+use crate::view::spot::{PassedOver, Remembered};
 
 /// One row a node, with bars.
 pub(crate) fn node_table(rows: &[NodeRow]) -> Markup {
@@ -40,9 +40,12 @@ fn node(row: &NodeRow) -> Markup {
         age: since,
         price,
         spot,
+        spot_passed_over,
         state,
     } = row;
     let price = price.map(|price| price.to_string());
+    let passed_over = || spot_passed_over.as_ref().map(|own| PassedOver(own).to_string());
+    let about_spot = spot.map(|own| Remembered(own).to_string()).or_else(passed_over);
     html! {
         tr {
             td.name { (name) }
@@ -54,7 +57,7 @@ fn node(row: &NodeRow) -> Markup {
             td { (bar(*memory)) }
             td.number { (row.shown_pods()) }
             td.number { (since.map_or_else(|| "–".to_owned(), age)) }
-            td.number title=[spot.map(|own| Remembered(own).to_string())] {
+            td.number title=[about_spot] {
                 (price.as_deref().map_or("–", |price| price.trim_end_matches("/h")))
             }
             td class=(tone(*state)) { (state.as_str()) }

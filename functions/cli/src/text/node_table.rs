@@ -188,6 +188,7 @@ fn cells(row: &NodeRow, name: &str, zone: Option<&str>, bar_length: u32) -> [Cel
         age: since,
         price,
         spot: _,
+        spot_passed_over: _,
         state,
     } = row;
     let text = |text: &Option<domain::Text>| cell(text.as_deref().unwrap_or("-"));

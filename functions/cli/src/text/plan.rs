@@ -20,7 +20,7 @@ use crate::view::money::{Monthly, Savings};
 use crate::view::node_row::{self, NodeRow};
 use crate::view::pod_names::{PodNames, counted};
 use crate::view::pricing::PriceNote;
-use crate::view::spot::Remembered;
+use crate::view::spot::{PassedOver, Remembered};
 use crate::view::unschedulable::groups;
 use crate::view::virtual_pods::{VirtualPodPlacements, VirtualPods, listed, share, sum};
 
@@ -107,6 +107,9 @@ fn launches(
         let row = rows.iter().rev().find(|row| row.name == claim.name);
         if let Some(spot) = row.and_then(|row| row.spot) {
             page.faint(format!("    {}", Remembered(spot)));
+        }
+        if let Some(passed_over) = row.and_then(|row| row.spot_passed_over.as_ref()) {
+            page.faint(format!("    {}", PassedOver(passed_over)));
         }
     }
     page.line("");

@@ -15,7 +15,7 @@ use domain::reason::DisruptionReason;
 use domain::resource::{CPU, MEMORY, Resources};
 use domain::snapshot::ClusterSnapshot;
 use domain::{SignedDuration, Text, Timestamp};
-use planning::explain::{SpotWeight, SpotWeights};
+use planning::explain::{SpotPassedOver, SpotWeight, SpotWeights};
 use simulation::report;
 
 /// A node, or a node that is still to be launched.
@@ -45,6 +45,9 @@ pub(crate) struct NodeRow {
     pub(crate) price: Option<UsdPerHour>,
     /// What is remembered of its offering; `None` of one that is not spot, and without a history.
     pub(crate) spot: Option<SpotWeight>,
+    /// Of a node that the plan launches on demand: the spot offering that is cheaper, but for what
+    /// interruptions of its pods would cost.
+    pub(crate) spot_passed_over: Option<SpotPassedOver>,
     /// Its state.
     pub(crate) state: NodeState,
 }
@@ -143,6 +146,7 @@ impl From<&report::NodeRow> for NodeRow {
             age: Some(*age),
             price: *price,
             spot: None,
+            spot_passed_over: None,
             state: match state {
                 report::NodeState::Launching => NodeState::Launching,
                 report::NodeState::Joining => NodeState::Joining,
@@ -167,19 +171,49 @@ pub(crate) fn rows(snapshot: &ClusterSnapshot, plan: &Plan) -> Vec<NodeRow> {
     rows.sort_by(|a, b| a.name.cmp(&b.name));
     let replacements = plan.disruptions.iter().flat_map(|disruption| &disruption.replacements);
     rows.extend(plan.node_claims.iter().chain(replacements).map(|c| index.planned_row(c)));
-    add_spot(&mut rows, SpotWeights::of(snapshot).as_ref());
+    add_spot(&mut rows, snapshot, plan);
     rows
 }
 
 /// Adds what is remembered of the spot offerings of nodes, where anything is.
-fn add_spot(rows: &mut [NodeRow], weights: Option<&SpotWeights<'_>>) {
-    let Some(weights) = weights else { return };
-    let spot = NodeCapacityType::Instance(CapacityType::Spot);
-    for row in rows.iter_mut().filter(|row| row.capacity_type == Some(spot)) {
-        let (Some(instance_type), Some(zone)) = (&row.instance_type, &row.zone) else { continue };
-        let price = row.price.unwrap_or_default();
-        row.spot = weights.get(row.node_pool.as_deref(), (instance_type, zone), price);
+fn add_spot(rows: &mut [NodeRow], snapshot: &ClusterSnapshot, plan: &Plan) {
+    let Some(weights) = SpotWeights::of(snapshot) else { return };
+    let pods_of = pods_by_place(snapshot, plan);
+    let replacements = plan.disruptions.iter().flat_map(|disruption| &disruption.replacements);
+    let claims: HashMap<&str, &PlannedNodeClaim> =
+        plan.node_claims.iter().chain(replacements).map(|claim| (&*claim.name, claim)).collect();
+    for row in rows {
+        let pods = pods_of.get(&*row.name).map(Vec::as_slice).unwrap_or_default();
+        if row.capacity_type == Some(NodeCapacityType::Instance(CapacityType::Spot)) {
+            let known = row.instance_type.as_deref().zip(row.zone.as_deref());
+            let Some(offering) = known else { continue };
+            let price = row.price.unwrap_or_default();
+            row.spot = weights.get(row.node_pool.as_deref(), offering, price, pods);
+        } else if let Some(claim) = claims.get(&*row.name) {
+            row.spot_passed_over = weights.passed_over(claim, pods);
+        }
     }
+}
+
+/// Pods by where they run or are to go.
+fn pods_by_place<'a>(
+    snapshot: &'a ClusterSnapshot,
+    plan: &'a Plan,
+) -> HashMap<&'a str, Vec<&'a Pod>> {
+    let pods = &snapshot.objects.pods;
+    let by_key: HashMap<&PodKey, &Pod> = pods.iter().map(|pod| (&pod.key, pod)).collect();
+    let bound = pods.iter().filter(|pod| !pod.is_terminal());
+    let bound = bound.filter_map(|pod| Some((pod.node_name.as_deref()?, pod)));
+    let placed = plan.placements.iter().map(|own| (&*own.node, &own.pod));
+    let replacements = plan.disruptions.iter().flat_map(|disruption| &disruption.replacements);
+    let claims = plan.node_claims.iter().chain(replacements);
+    let launched = claims.flat_map(|claim| claim.pods.iter().map(|pod| (&*claim.name, pod)));
+    let coming = placed.chain(launched).filter_map(|(place, key)| Some((place, *by_key.get(key)?)));
+    let mut by_place: HashMap<&str, Vec<&Pod>> = HashMap::new();
+    for (place, pod) in bound.chain(coming) {
+        by_place.entry(place).or_default().push(pod);
+    }
+    by_place
 }
 
 /// Nodes that are there and that the catalogue does not price, by name.
@@ -340,6 +374,7 @@ impl<'a> Index<'a> {
             age: None,
             price: Some(offering.price),
             spot: None,
+            spot_passed_over: None,
             state: NodeState::Planned,
         }
     }
@@ -414,6 +449,7 @@ fn from_labels(labels: &label::Labels, snapshot: &ClusterSnapshot) -> NodeRow {
         age: None,
         price: price(labels, snapshot),
         spot: None,
+        spot_passed_over: None,
         state: NodeState::Ready,
     }
 }

@@ -6,12 +6,13 @@ use domain::Text;
 use domain::plan::{LaunchOffering, PlannedNodeClaim};
 use domain::requirement::Requirement;
 use domain::taint::Taint;
-use planning::explain::SpotWeight;
+use planning::explain::SpotPassedOver;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::node::SpotDocument;
 use super::{quantities, word};
+use crate::view::node_row::NodeRow;
 
 /// A NodeClaim that the plan makes: one node to launch.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -34,6 +35,10 @@ pub(crate) struct ClaimDocument {
     /// What is remembered of that, where it is spot; absent without a history.
     #[serde(skip_serializing_if = "Option::is_none")]
     spot: Option<SpotDocument>,
+    /// The spot offering that would cost less, but for what interruptions of its pods would cost;
+    /// absent where it is not launched on demand for that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    spot_passed_over: Option<PassedOverDocument>,
     /// The ordered list that CreateFleet would be given; all are of one capacity type.
     offerings: Vec<OfferingDocument>,
     /// Labels that its Node will have.
@@ -74,6 +79,7 @@ impl From<&PlannedNodeClaim> for ClaimDocument {
             requirements: requirements.iter().map(RequirementDocument::from).collect(),
             offering: offering.into(),
             spot: None,
+            spot_passed_over: None,
             offerings: offerings.iter().map(OfferingDocument::from).collect(),
             labels: (**labels).clone(),
             taints: taints.iter().map(TaintDocument::from).collect(),
@@ -85,9 +91,40 @@ impl From<&PlannedNodeClaim> for ClaimDocument {
 }
 
 impl ClaimDocument {
-    /// The document of a claim with what is remembered of its offering.
-    pub(crate) fn with_spot(claim: &PlannedNodeClaim, spot: Option<SpotWeight>) -> Self {
-        Self { spot: spot.map(SpotDocument::from), ..claim.into() }
+    /// The document of a claim with what its row remembers of spot offerings.
+    pub(crate) fn with_spot(claim: &PlannedNodeClaim, row: Option<&NodeRow>) -> Self {
+        let passed_over = row.and_then(|row| row.spot_passed_over.as_ref());
+        Self {
+            spot: row.and_then(|row| row.spot).map(SpotDocument::from),
+            spot_passed_over: passed_over.map(PassedOverDocument::from),
+            ..claim.into()
+        }
+    }
+}
+
+/// A spot offering beside which a node is launched on demand.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "SpotPassedOver")]
+struct PassedOverDocument {
+    /// The instance type.
+    instance_type: Text,
+    /// The availability zone.
+    zone: Text,
+    /// Its price in US dollars an hour.
+    hourly_usd: f64,
+    /// What is remembered of it, and what that weighs for the pods of the NodeClaim.
+    spot: SpotDocument,
+}
+
+impl From<&SpotPassedOver> for PassedOverDocument {
+    fn from(SpotPassedOver { instance_type, zone, price, spot }: &SpotPassedOver) -> Self {
+        Self {
+            instance_type: instance_type.clone(),
+            zone: zone.clone(),
+            hourly_usd: price.to_f64(),
+            spot: (*spot).into(),
+        }
     }
 }
 

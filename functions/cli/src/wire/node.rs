@@ -98,6 +98,7 @@ impl From<&NodeRow> for NodeDocument {
             age,
             price,
             spot,
+            spot_passed_over: _,
             state,
         } = row;
         Self {

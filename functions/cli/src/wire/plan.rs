@@ -192,7 +192,7 @@ struct DisruptionDocument {
 /// NodeClaims, with what is remembered of their spot offerings.
 fn claims(claims: &[PlannedNodeClaim], rows: &[NodeRow]) -> Vec<ClaimDocument> {
     let row = |claim: &PlannedNodeClaim| rows.iter().rev().find(|row| row.name == claim.name);
-    let claim = |claim| ClaimDocument::with_spot(claim, row(claim).and_then(|row| row.spot));
+    let claim = |claim| ClaimDocument::with_spot(claim, row(claim));
     claims.iter().map(claim).collect()
 }
 

@@ -92,3 +92,68 @@ fn a_catalogue_shows_the_rates_of_a_history() {
     let run = workspace.run("catalog m5a.large");
     assert!(!run.out.contains("TAKEN"), "{run:?}");
 }
+
+/// A NodePool that allows both, a pod that is not to be disrupted, and one that may be.
+const BOTH: &str = r#"
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata:
+  name: default
+  annotations: {outrigger.dev/spot-interruption-cost-do-not-disrupt: $20}
+spec:
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+      requirements:
+      - {key: karpenter.sh/capacity-type, operator: In, values: [spot, on-demand]}
+      - {key: node.kubernetes.io/instance-type, operator: In, values: [m5.large]}
+      - {key: topology.kubernetes.io/zone, operator: In, values: [us-east-1a]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: train, namespace: default, annotations: {karpenter.sh/do-not-disrupt: "true"}}
+spec: {containers: [{name: train, image: train, resources: {requests: {cpu: 1500m}}}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web, namespace: default}
+spec: {containers: [{name: web, image: web, resources: {requests: {cpu: 1500m}}}]}
+"#;
+
+#[test]
+fn a_plan_says_why_a_dear_pod_is_launched_on_demand() {
+    let workspace = Workspace::with(&[("both.yaml", BOTH)]);
+    let run = workspace.run(&format!("plan -f both.yaml {NOW}"));
+    assert!(run.out.contains("m5.large on-demand in us-east-1a"), "{run:?}");
+    assert!(run.out.contains("m5.large spot in us-east-1a"), "{run:?}");
+    let why = "on demand, since m5.large spot in us-east-1a for $0.0";
+    assert!(run.out.contains(why) && run.out.contains("which weigh $0.2000/h"), "{run:?}");
+    let json = workspace.run(&format!("plan -f both.yaml {NOW} -o json")).json();
+    let claims = json["nodeClaims"].as_array().unwrap();
+    let of = |pod: &str| claims.iter().find(|claim| claim["pods"][0] == pod).unwrap();
+    let passed_over = &of("default/train")["spotPassedOver"];
+    assert_eq!(passed_over["instanceType"], "m5.large");
+    let weight = passed_over["spot"]["weightHourlyUsd"].as_f64().unwrap();
+    assert!((weight - 0.2).abs() < 1e-9, "{json}");
+    let of_web = of("default/web");
+    assert!(of_web.get("spotPassedOver").is_none(), "{json}");
+    assert_eq!(of_web["spot"]["weightHourlyUsd"], 0.0);
+    let run = workspace.run(&format!("explain pod train -f both.yaml {NOW}"));
+    assert!(run.out.contains(why), "{run:?}");
+}
+
+#[test]
+fn a_pod_says_what_its_interruption_costs_and_what_is_no_cost_is_warned_about() {
+    let own = BOTH
+        .replace("  annotations: {outrigger.dev/spot-interruption-cost-do-not-disrupt: $20}\n", "");
+    let costing = |cost: &str| {
+        let own = own.replace("karpenter.sh/do-not-disrupt: \"true\"", cost);
+        Workspace::with(&[("both.yaml", &own)]).run(&format!("plan -f both.yaml {NOW}"))
+    };
+    let run = costing("outrigger.dev/spot-interruption-cost: 500h");
+    assert!(run.out.contains("m5.large on-demand in us-east-1a"), "{run:?}");
+    let run = costing("outrigger.dev/spot-interruption-cost: soon");
+    assert!(!run.out.contains("m5.large on-demand"), "{run:?}");
+    assert!(run.err.contains("is no cost of an interruption"), "{run:?}");
+    assert!(run.err.contains("default/train"), "{run:?}");
+}

@@ -4,7 +4,7 @@ use domain::SignedDuration;
 use domain::budget::{Budget, BudgetWindow, WindowZone};
 use domain::expiration::Expiration;
 use domain::instance_type::CapacityType;
-use domain::label::{DO_NOT_DISRUPT, HOSTNAME, INITIALIZED, NODE_POOL, ZONE};
+use domain::label::{CAPACITY_TYPE, DO_NOT_DISRUPT, HOSTNAME, INITIALIZED, NODE_POOL, ZONE};
 use domain::node::Node;
 use domain::node_claim::{Condition, ConditionStatus, ConditionType, NodeClaim};
 use domain::node_pool::{ConsolidationPolicy, Disruption, NeverOr, NodePool};
@@ -15,6 +15,7 @@ use domain::reason::DisruptionReason::{self, Drifted, Empty, Expired, Underutili
 use domain::resource::{CPU, Resources};
 use domain::selector::LabelSelector;
 use domain::snapshot::ClusterSnapshot;
+use domain::spot::InterruptionCost;
 use domain::taint::Taint;
 
 use crate::Rule;
@@ -507,4 +508,20 @@ fn a_node_at_its_utilization_threshold_is_not_consolidated() {
     let plan = disrupting([moving(Underutilized, &["r"])]);
     breaks(&held(percent), &plan, &[Rule::Utilization]);
     allows(&held(percent + 1), &plan);
+}
+
+#[test]
+fn pods_do_not_move_to_spot_where_their_interruptions_cost_more_than_that_saves() {
+    let world = |cost: &str| {
+        let mut spot = node("f", "small", "a");
+        spot.labels.insert(CAPACITY_TYPE.into(), "spot".into());
+        let mut own = big();
+        own.labels.insert(CAPACITY_TYPE.into(), "on-demand".into());
+        let cost = InterruptionCost::parse(cost).unwrap();
+        let pod = pod("r").on("e").with(|spec| spec.spot_interruption_cost = Some(cost));
+        free(vec![own, spot], [pod])
+    };
+    let moved = disrupting([moving(Underutilized, &["r"])]);
+    allows(&world("100h"), &moved);
+    breaks(&world("2000h"), &moved, &[Rule::DearInterruptions]);
 }

@@ -7,7 +7,7 @@ use domain::plan::{LaunchOffering, PlannedNodeClaim};
 use domain::requirement::{Operator, Requirement};
 use domain::resource::NVIDIA_GPU;
 use domain::snapshot::ClusterSnapshot;
-use domain::spot::{OfferingHistory, SpotHistory};
+use domain::spot::{InterruptionCost, OfferingHistory, SpotHistory};
 
 use crate::Rule;
 use crate::testing::*;
@@ -166,4 +166,33 @@ fn spot_that_is_interrupted_too_often_is_asked_for_where_nothing_else_is_left() 
     let mut calm = in_any_way(on_demand(&["small"]));
     calm.offering = calm.offerings[0].clone();
     allows(&cluster, &plan([calm]));
+}
+
+/// Spot is taken to be interrupted once in 100 node-hours where nothing is remembered.
+fn costing(pod: PodMaker, cost: &str) -> PodMaker {
+    let cost = InterruptionCost::parse(cost).unwrap();
+    pod.with(|spec| spec.spot_interruption_cost = Some(cost))
+}
+
+#[test]
+fn spot_is_not_asked_for_where_interruptions_of_its_pods_cost_more_than_it_saves() {
+    let bought = |mut claim: PlannedNodeClaim| {
+        claim = in_any_way(claim);
+        claim.offering = claim.offerings[0].clone();
+        plan([claim])
+    };
+    let dear = pooled([costing(pod("p"), "1000h")]);
+    breaks(
+        &dear,
+        &bought(spot(&["small"])),
+        &[Rule::OfferingNotCheapest, Rule::OfferingsSpotPrice],
+    );
+    allows(&dear, &bought(on_demand(&["small"])));
+    let cheap = pooled([costing(pod("p"), "1h")]);
+    allows(&cheap, &bought(spot(&["small"])));
+    breaks(
+        &cheap,
+        &bought(on_demand(&["small"])),
+        &[Rule::OfferingNotCheapest, Rule::OfferingsCapacityType],
+    );
 }

@@ -66,6 +66,17 @@ pub enum Unconsolidatable {
         /// What it has to save.
         needed: UsdPerHour,
     },
+    /// Its pods would go to spot nodes, where their interruptions cost more than it saves.
+    #[error(
+        "it {}, and its pods would go to spot nodes, where their interruptions weigh {weight}",
+        saving.would_save()
+    )]
+    DearInterruptions {
+        /// What it saves.
+        saving: UsdPerHour,
+        /// What is added to the nodes that its pods would go to.
+        weight: UsdPerHour,
+    },
     /// kube-scheduler would put its pods elsewhere than planned, and nodes for those that find no
     /// place then cost what it would save.
     #[error(

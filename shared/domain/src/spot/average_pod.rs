@@ -14,12 +14,12 @@ pub struct AveragePod {
 impl AveragePod {
     /// Of all pods that neither have ended nor are of DaemonSets or kubelets, virtual ones left
     /// out.
-    pub fn of(pods: &[Pod]) -> Self {
+    pub fn of<'p>(pods: impl IntoIterator<Item = &'p Pod>) -> Self {
         let counts = |pod: &&Pod| {
             pod.is_active() && !pod.is_daemon() && !pod.is_static() && pod.virtual_of.is_none()
         };
         let (mut count, mut cpu, mut memory) = (0_i128, 0_i128, 0_i128);
-        for pod in pods.iter().filter(counts) {
+        for pod in pods.into_iter().filter(counts) {
             count += 1;
             cpu += i128::from(pod.spec.requests.get(CPU));
             memory += i128::from(pod.spec.requests.get(MEMORY));

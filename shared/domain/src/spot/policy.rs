@@ -1,7 +1,11 @@
 //! What a NodePool makes of interruptions, by its annotations.
 
+use std::fmt;
+
 use super::rate::InterruptionRate;
-use crate::label::{Labels, SPOT_INTERRUPTION_COST, SPOT_INTERRUPTIONS_MAX};
+use crate::label::{
+    Labels, SPOT_INTERRUPTION_COST, SPOT_INTERRUPTION_COST_DO_NOT_DISRUPT, SPOT_INTERRUPTIONS_MAX,
+};
 use crate::money::UsdPerHour;
 use crate::{SignedDuration, Text};
 
@@ -11,7 +15,7 @@ const DOLLARS_MAX: f64 = 1e6;
 const TIME_MAX: SignedDuration = SignedDuration::from_hours(24 * 366);
 
 /// What an interruption costs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum InterruptionCost {
     /// What its node costs in so long: `15m`.
     NodeTime(SignedDuration),
@@ -27,6 +31,9 @@ pub struct SpotPolicy {
     /// Above which rate an offering is left out while another remains: annotation
     /// `outrigger.dev/spot-interruptions-max`, in 100 node-hours.
     pub max: Option<InterruptionRate>,
+    /// What an interruption costs of pods that EC2's notice does not do for: annotation
+    /// `outrigger.dev/spot-interruption-cost-do-not-disrupt`. Without it, as much as of others.
+    pub do_not_disrupt: Option<InterruptionCost>,
 }
 
 /// Why an annotation says nothing.
@@ -47,36 +54,77 @@ impl SpotPolicy {
     /// What annotations say; one that says nothing is left out.
     pub fn of(annotations: &Labels) -> Self {
         Self {
-            cost: cost_of(annotations).unwrap_or_default(),
+            cost: cost_of(annotations, SPOT_INTERRUPTION_COST).unwrap_or_default(),
             max: max_of(annotations).unwrap_or_default(),
+            do_not_disrupt: cost_of(annotations, SPOT_INTERRUPTION_COST_DO_NOT_DISRUPT)
+                .unwrap_or_default(),
         }
     }
 
     /// Whether it chooses among offerings by more than their prices.
     pub const fn is_set(&self) -> bool {
-        self.cost.is_some() || self.max.is_some()
+        self.cost.is_some() || self.max.is_some() || self.do_not_disrupt.is_some()
     }
 
     /// What is wrong with annotations, by key.
     pub fn errors(annotations: &Labels) -> Vec<(&'static str, SpotPolicyError)> {
-        let cost = cost_of(annotations).err().map(|error| (SPOT_INTERRUPTION_COST, error));
+        let costs = [SPOT_INTERRUPTION_COST, SPOT_INTERRUPTION_COST_DO_NOT_DISRUPT];
+        let costs = costs.map(|key| cost_of(annotations, key).err().map(|error| (key, error)));
         let max = max_of(annotations).err().map(|error| (SPOT_INTERRUPTIONS_MAX, error));
-        cost.into_iter().chain(max).collect()
+        costs.into_iter().flatten().chain(max).collect()
     }
 }
 
-fn cost_of(annotations: &Labels) -> Result<Option<InterruptionCost>, SpotPolicyError> {
-    let Some(text) = annotations.get(SPOT_INTERRUPTION_COST) else { return Ok(None) };
-    let wrong = || SpotPolicyError::Cost(text.clone());
-    let cost = if let Some(dollars) = text.strip_prefix('$') {
-        let dollars = decimal(dollars).filter(|own| *own <= DOLLARS_MAX).ok_or_else(wrong)?;
-        let nanos = UsdPerHour::from_f64(dollars).ok_or_else(wrong)?.nanos();
-        (nanos > 0).then_some(InterruptionCost::PerPod(nanos))
-    } else {
-        let time = duration(text).filter(|own| *own <= TIME_MAX).ok_or_else(wrong)?;
-        (time > SignedDuration::ZERO).then_some(InterruptionCost::NodeTime(time))
-    };
-    Ok(cost)
+impl InterruptionCost {
+    /// From an annotation's text: `15m`, `$0.02`, or none at all, `0s`. `None` of anything else.
+    pub fn parse(text: &str) -> Option<Self> {
+        if let Some(dollars) = text.strip_prefix('$') {
+            let dollars = decimal(dollars).filter(|own| *own <= DOLLARS_MAX)?;
+            return Some(Self::PerPod(UsdPerHour::from_f64(dollars)?.nanos()));
+        }
+        duration(text).filter(|own| *own <= TIME_MAX).map(Self::NodeTime)
+    }
+
+    /// Whether it is nothing.
+    pub const fn is_zero(self) -> bool {
+        match self {
+            Self::NodeTime(time) => time.is_zero(),
+            Self::PerPod(nanos) => nanos == 0,
+        }
+    }
+}
+
+impl fmt::Display for InterruptionCost {
+    /// As an annotation says it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NodeTime(time) => match time.as_secs() {
+                0 => f.write_str("0s"),
+                seconds => {
+                    let parts =
+                        [(seconds / 3600, 'h'), (seconds / 60 % 60, 'm'), (seconds % 60, 's')];
+                    parts
+                        .into_iter()
+                        .filter(|(number, _)| *number > 0)
+                        .try_for_each(|(number, unit)| write!(f, "{number}{unit}"))
+                }
+            },
+            Self::PerPod(nanos) => {
+                let (whole, rest) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
+                let rest = format!("{rest:09}");
+                match rest.trim_end_matches('0') {
+                    "" => write!(f, "${whole}"),
+                    rest => write!(f, "${whole}.{rest}"),
+                }
+            }
+        }
+    }
+}
+
+fn cost_of(annotations: &Labels, key: &str) -> Result<Option<InterruptionCost>, SpotPolicyError> {
+    let Some(text) = annotations.get(key) else { return Ok(None) };
+    let cost = InterruptionCost::parse(text).ok_or_else(|| SpotPolicyError::Cost(text.clone()))?;
+    Ok((!cost.is_zero()).then_some(cost))
 }
 
 fn max_of(annotations: &Labels) -> Result<Option<InterruptionRate>, SpotPolicyError> {

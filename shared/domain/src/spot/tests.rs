@@ -186,3 +186,13 @@ fn annotations_say_what_an_interruption_costs() {
     }
     assert!(!SpotPolicy::of(&Labels::new()).is_set());
 }
+
+#[test]
+fn an_interruption_cost_is_written_as_it_is_read() {
+    for text in ["15m", "1h30m", "90s", "$0.02", "$3", "0s"] {
+        let cost = InterruptionCost::parse(text).unwrap();
+        assert_eq!(InterruptionCost::parse(&cost.to_string()), Some(cost), "{text} {cost}");
+    }
+    assert_eq!(InterruptionCost::parse("90m").unwrap().to_string(), "1h30m");
+    assert_eq!(InterruptionCost::parse("soon"), None);
+}

@@ -8,7 +8,7 @@ use domain::workload::{PodTemplate, PodTemplateObject};
 use domain::{SignedDuration, Text};
 
 use super::metadata::Metadata;
-use super::pod_spec::pod_spec;
+use super::pod_spec::{pod_spec, read_annotations};
 use super::priority::PriorityRef;
 use crate::field::Field;
 
@@ -53,7 +53,8 @@ pub(super) fn read_pod(root: Field<'_>) -> PodObject {
     let (metadata, key) = Metadata::namespaced(root);
     let (spec, status) = (root.get("spec"), root.get("status"));
     let interner = root.reader().interner();
-    let (pod_spec, priority) = pod_spec(spec, &key.namespace, &metadata.labels);
+    let (mut pod_spec, priority) = pod_spec(spec, &key.namespace, &metadata.labels);
+    read_annotations(root.get("metadata").get("annotations"), &mut pod_spec);
     let traits = PodTraits::of(&metadata.annotations);
     let named = |field: Field<'_>| field.text().filter(|name| !name.is_empty());
     let pod = Pod {
@@ -142,7 +143,8 @@ pub(super) struct ReadTemplate {
 pub(super) fn pod_template(template: Field<'_>, namespace: &Text) -> ReadTemplate {
     let metadata = template.get("metadata");
     let labels = metadata.get("labels").labels();
-    let (spec, priority) = pod_spec(template.get("spec"), namespace, &labels);
+    let (mut spec, priority) = pod_spec(template.get("spec"), namespace, &labels);
+    read_annotations(metadata.get("annotations"), &mut spec);
     let interner = template.reader().interner();
     ReadTemplate {
         template: PodTemplate { labels: interner.labels(labels), spec: Arc::new(spec) },

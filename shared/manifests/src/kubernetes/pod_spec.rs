@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use domain::Text;
-use domain::label::{Labels, normalized_key};
+use domain::label::{Labels, SPOT_INTERRUPTION_COST, normalized_key};
 use domain::pod::{
     GracePeriodSeconds, HostPort, PodRequests, PodSpec, PreferredNodeTerm, VolumeUse,
 };
 use domain::resource::Resources;
+use domain::spot::{InterruptionCost, SpotPolicyError};
 
 use super::priority::{PriorityRef, is_critical};
 use super::selector::{node_selector_term, node_selector_terms, tolerations};
@@ -57,8 +58,22 @@ pub(crate) fn pod_spec(
             .get("terminationGracePeriodSeconds")
             .integer()
             .map_or_else(GracePeriodSeconds::default, GracePeriodSeconds),
+        spot_interruption_cost: None,
     };
     (read, priority)
+}
+
+/// What annotations of a pod or pod template add to its spec; one that says nothing has no effect,
+/// and costs the pod nothing else.
+pub(super) fn read_annotations(annotations: Field<'_>, spec: &mut PodSpec) {
+    let cost = annotations.get(SPOT_INTERRUPTION_COST);
+    if let Some(text) = cost.str() {
+        spec.spot_interruption_cost = InterruptionCost::parse(text);
+        if spec.spot_interruption_cost.is_none() {
+            let error = SpotPolicyError::Cost(text.into());
+            cost.warn(format!("{error}: it has no effect"));
+        }
+    }
 }
 
 /// Requests of a container; a limit stands in for a request that is missing, as the API server has

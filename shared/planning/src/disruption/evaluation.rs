@@ -1,6 +1,7 @@
 //! Evaluation: what removing a set of nodes together saves.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 use domain::money::UsdPerHour;
 use domain::reason::Unconsolidatable;
@@ -10,6 +11,7 @@ use super::replacement::{Removal, replacements};
 use super::score::Scores;
 use super::trial::{Trial, Trials};
 use crate::ids::{NodeIx, PodIx};
+use crate::model::Model;
 use crate::work::{Item, NewNode};
 
 /// Times that new nodes are given more room, for pods that kube-scheduler would leave without a
@@ -120,7 +122,8 @@ impl Draft {
             after = found.price;
             trial.packed = found.packed;
         }
-        let savings = before - after;
+        let dearer = dearer_on_hosts(model, &trial);
+        let savings = before - after - dearer;
         if model.is_weighted() && !trial.packed.is_empty() {
             let saved = saved_money(trials, &nodes, &trial.packed);
             if saved <= UsdPerHour::ZERO {
@@ -130,6 +133,10 @@ impl Draft {
             }
         }
         let required = scores.required_savings(&nodes, trial.packed.len(), after);
+        if savings < required && dearer > UsdPerHour::ZERO && savings + dearer >= required {
+            let saving = savings + dearer;
+            return Err(Unconsolidatable::DearInterruptions { saving, weight: dearer });
+        }
         if savings < required {
             let pods = count(trials.pods_of(&nodes).len());
             return Err(Unconsolidatable::TooLittle { saving: savings, pods, needed: required });
@@ -138,6 +145,23 @@ impl Draft {
         let disruption = scores.disruption(&nodes);
         Ok(Move { nodes, trial, savings, required, disruption })
     }
+}
+
+/// What pods add to the weights of nodes that they move to: a spot node with a dear pod is weighed
+/// as one of which all are dear. Where there is such room, no new node keeps kube-scheduler from
+/// it.
+fn dearer_on_hosts(model: &Model, trial: &Trial) -> UsdPerHour {
+    if !model.tells_pods_apart() {
+        return UsdPerHour::ZERO;
+    }
+    let mut moved: BTreeMap<NodeIx, Vec<PodIx>> = BTreeMap::new();
+    for (pod, node) in &trial.moved {
+        moved.entry(*node).or_default().push(*pod);
+    }
+    let added = moved.iter().filter_map(|(node, pods)| {
+        Some(model.price_with(*node, pods)? - model.nodes[*node].price()?)
+    });
+    added.filter(|own| *own > UsdPerHour::ZERO).sum()
 }
 
 /// What replacements save by what nodes cost: interruptions alone move no pod, since that moves it

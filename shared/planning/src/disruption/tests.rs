@@ -12,6 +12,7 @@ mod expendable;
 mod expiration;
 mod forced;
 mod image_age;
+mod interruptions;
 mod look_ahead;
 mod off_hours;
 mod resident;

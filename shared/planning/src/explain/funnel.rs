@@ -12,6 +12,7 @@ use crate::feasibility::limits::Limits;
 use crate::ids::{PoolIx, TypeIx, TypeSet};
 use crate::model::Model;
 use crate::model::intern::{KeyKind, KeyRule};
+use crate::model::interruption::INTERRUPTION_FIELD;
 use crate::model::memo::Memo;
 use crate::model::pool::{Compatible, Pool, PricedType};
 
@@ -144,6 +145,9 @@ impl<'m, 'a> Funnel<'m, 'a> {
                 next.types = TypeSet::empty(self.pool.types.len());
             }
             self.left = next;
+            if &*rule.key == INTERRUPTION_FIELD {
+                continue; // it chooses among prices, and leaves every type
+            }
             self.record(filter(rule, text), &before);
             if self.left.types.is_empty() {
                 return;

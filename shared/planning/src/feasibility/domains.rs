@@ -143,14 +143,19 @@ fn pool_domains(
             for offering in offerings() {
                 purchases = purchases.with(offering.purchase);
             }
-            pool.purchases
-                .iter_enumerated()
-                .filter(|(index, _)| purchases.contains(*index))
-                .map(|(_, purchase)| purchase.capacity_type.as_str().into())
-                .collect()
+            let bought = pool.purchases.iter_enumerated();
+            let bought = bought.filter(|(index, _)| purchases.contains(*index));
+            let mut words: Vec<Text> = Vec::new();
+            for (_, purchase) in bought {
+                let word = purchase.capacity_type.as_str();
+                if words.iter().all(|known| **known != *word) {
+                    words.push(word.into());
+                }
+            }
+            words
         }
         Some(KeyKind::Region) => model.snapshot.instance_types.region.iter().cloned().collect(),
-        Some(KeyKind::Hostname | KeyKind::Reservation) => Vec::new(),
+        Some(KeyKind::Hostname | KeyKind::Reservation | KeyKind::Interruption) => Vec::new(),
         Some(KeyKind::InstanceType { .. }) => {
             let rule = compatible.open.iter().find(|rule| rule.key == *key);
             let sets = memo.sets();

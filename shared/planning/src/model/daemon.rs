@@ -179,7 +179,9 @@ fn is_possible(
             }),
             // A new node's name, and so its host name, is none that anybody could list.
             Some(KeyKind::Hostname) => wanted.may_be_absent || wanted.values.as_list().is_none(),
-            Some(KeyKind::Region | KeyKind::ZoneId | KeyKind::Reservation) => true,
+            Some(
+                KeyKind::Region | KeyKind::ZoneId | KeyKind::Reservation | KeyKind::Interruption,
+            ) => true,
             None if &**key == NODE_NAME_FIELD => wanted.may_be_absent,
             None => match pool {
                 Some(pool) => pool.intersects(&wanted.values),

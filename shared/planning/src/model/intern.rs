@@ -20,6 +20,8 @@ pub(crate) enum KeyKind {
     CapacityType,
     /// The capacity reservation of its offering.
     Reservation,
+    /// What an interruption of its offering costs, by its pods.
+    Interruption,
     /// Its name, which no one knows yet.
     Hostname,
     /// Its instance type. With several values a launch settles which one.
@@ -121,7 +123,8 @@ impl Sets {
         id
     }
 
-    fn intern(&mut self, rules: Vec<KeyRule>) -> ConjunctionId {
+    /// The number of rules, which stand by key.
+    pub(crate) fn intern(&mut self, rules: Vec<KeyRule>) -> ConjunctionId {
         let rules: Rc<[KeyRule]> = rules.into();
         if let Some(id) = self.conjunction_ids.get(&rules) {
             return *id;

@@ -149,8 +149,10 @@ impl Memo {
     ) -> Option<Rc<Compatible>> {
         let key = Rc::as_ptr(compatible);
         let (_, found) = remembered(&self.pools[pool.index].one_way, key, || {
+            let passes_over_spot = pool.passes_over_spot(self, compatible);
             let purchases = CapacityType::ALL
                 .into_iter()
+                .filter(|own| *own != CapacityType::Spot || !passes_over_spot)
                 .map(|capacity_type| compatible.purchases & pool.bought_as(capacity_type))
                 .find(|purchases| {
                     let viable = self.viable(pool, compatible.zones, *purchases);

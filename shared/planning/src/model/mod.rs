@@ -6,6 +6,7 @@
 
 pub(crate) mod daemon;
 pub(crate) mod intern;
+pub(crate) mod interruption;
 pub(crate) mod memo;
 pub(crate) mod node;
 mod overlay;
@@ -21,16 +22,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use domain::Text;
 use domain::label;
+use domain::money::UsdPerHour;
 use domain::pod::Pod;
 use domain::requirement::{Operator, ValueSet};
 use domain::snapshot::ClusterSnapshot;
 use rustc_hash::FxHashSet;
 
 use intern::{KeyKind, Sets};
+use interruption::{INTERRUPTION_FIELD, Interruptions};
 use node::NodeView;
 use pool::{Names, Pool};
 use resources::ResourceNames;
-use shape::{Shape, Shapes};
+use shape::{Narrows, Shape, Shapes};
 use weight::Weights;
 
 use crate::ids::{IndexVec, NodeIx, PodIx, PoolIx, ShapeIx, ZoneIx, ZoneSet};
@@ -40,6 +43,8 @@ pub(crate) struct Model<'a> {
     /// What it was made from.
     pub(crate) snapshot: &'a ClusterSnapshot,
     virtual_pods: &'a [Pod],
+    /// By what spot offerings are weighed.
+    weights: Weights,
     /// Resource names by index.
     pub(crate) resources: ResourceNames,
     /// NodePools that may launch nodes for pending pods, heaviest first, then by name.
@@ -64,16 +69,16 @@ pub(crate) struct Model<'a> {
 impl<'a> Model<'a> {
     /// Prepares a snapshot. `virtual_pods` take part like pending pods.
     pub(crate) fn new(snapshot: &'a ClusterSnapshot, virtual_pods: &'a [Pod]) -> Self {
-        Self::weighted_by(&Weights::of(snapshot), snapshot, virtual_pods)
+        Self::weighted_by(Weights::of(snapshot), snapshot, virtual_pods)
     }
 
     /// This model with offerings at their prices, whatever interruptions cost.
     pub(crate) fn at_cost(&self) -> Self {
-        Self::weighted_by(&Weights::NONE, self.snapshot, self.virtual_pods)
+        Self::weighted_by(Weights::NONE, self.snapshot, self.virtual_pods)
     }
 
     fn weighted_by(
-        weights: &Weights,
+        weights: Weights,
         snapshot: &'a ClusterSnapshot,
         virtual_pods: &'a [Pod],
     ) -> Self {
@@ -81,15 +86,24 @@ impl<'a> Model<'a> {
         let mut sets = Sets::default();
         let key_kinds = key_kinds(snapshot);
         let zones = zones(snapshot);
-        let names = Names { resources: &resources, key_kinds: &key_kinds, zones: &zones };
-        let pools = pool::pools(snapshot, weights, names, &mut sets);
-        let nodes = node::nodes(snapshot, weights, &resources);
-        let shapes = Shapes::of(snapshot, virtual_pods, &resources, &mut sets);
+        let interruptions = Interruptions::of(snapshot);
+        let names = Names {
+            resources: &resources,
+            key_kinds: &key_kinds,
+            zones: &zones,
+            interruptions: &interruptions.all(snapshot),
+        };
+        let pools = pool::pools(snapshot, &weights, names, &mut sets);
+        let nodes = node::nodes(snapshot, &weights, &resources);
+        let narrows =
+            Narrows { interruptions, are_distinct: pools.iter().any(Pool::tells_pods_apart) };
+        let shapes = Shapes::of(snapshot, virtual_pods, &resources, narrows, &mut sets);
         let open_labels = open_labels(&pools, &nodes, &shapes);
         let expendable = expendable(&nodes, &shapes);
         Self {
             snapshot,
             virtual_pods,
+            weights,
             resources,
             pools,
             nodes,
@@ -117,6 +131,18 @@ impl<'a> Model<'a> {
     /// Whether some NodePool chooses among offerings by more than their prices.
     pub(crate) fn is_weighted(&self) -> bool {
         self.pools.iter().any(|pool| pool.is_weighted)
+    }
+
+    /// Whether pods differ in what their interruptions cost, in some NodePool.
+    pub(crate) fn tells_pods_apart(&self) -> bool {
+        self.pools.iter().any(Pool::tells_pods_apart)
+    }
+
+    /// What a node would be weighed at with more pods; `None` where the catalogue does not say.
+    pub(crate) fn price_with(&self, node: NodeIx, pods: &[PodIx]) -> Option<UsdPerHour> {
+        let view = &self.nodes[node];
+        let pods = view.bound.iter().chain(pods).map(|pod| self.pod(*pod));
+        node::weighted(&self.weights, view, self.snapshot, pods)
     }
 
     /// A shape by index.
@@ -202,6 +228,7 @@ fn key_kinds(snapshot: &ClusterSnapshot) -> BTreeMap<Text, KeyKind> {
     kinds.insert(label::ZONE.into(), KeyKind::Zone);
     kinds.insert(label::CAPACITY_TYPE.into(), KeyKind::CapacityType);
     kinds.insert(label::HOSTNAME.into(), KeyKind::Hostname);
+    kinds.insert(INTERRUPTION_FIELD.into(), KeyKind::Interruption);
     if types.region.is_some() {
         kinds.insert(label::REGION.into(), KeyKind::Region);
     }

@@ -16,10 +16,12 @@ use domain::off_hours::OffPeriod;
 use domain::pod::Pod;
 use domain::resource::Resources;
 use domain::snapshot::ClusterSnapshot;
+use domain::spot::PodInterruption;
 use domain::taint::{CANDIDATE, Taint};
 use domain::{Text, Timestamp};
 
 use super::daemon::Daemons;
+use super::interruption::counts;
 use super::resources::ResourceNames;
 use super::weight::Weights;
 use crate::ids::{Idx, IndexVec, NodeIx, PodIx};
@@ -129,7 +131,8 @@ pub(crate) fn nodes<'a>(
         snapshot.objects.nodes.iter().map(|node| index.node(node, resources)).collect();
     views.extend(index.in_flight.iter().map(|claim| index.claim(claim, resources)));
     for view in &mut views {
-        view.price = weighted(weights, view);
+        let pods = view.bound.iter().map(|pod| &snapshot.objects.pods[pod.index()]);
+        view.price = weighted(weights, view, snapshot, pods);
     }
     views.sort_by(|a, b| {
         (!a.is_initialized && a.is_managed, a.node.is_none(), a.name).cmp(&(
@@ -141,14 +144,20 @@ pub(crate) fn nodes<'a>(
     views.into()
 }
 
-/// What a node is weighed at.
-fn weighted(weights: &Weights, view: &NodeView) -> Option<UsdPerHour> {
+/// What a node with these pods is weighed at.
+pub(super) fn weighted<'p>(
+    weights: &Weights,
+    view: &NodeView,
+    snapshot: &ClusterSnapshot,
+    pods: impl Iterator<Item = &'p Pod>,
+) -> Option<UsdPerHour> {
     let cost = view.cost?;
     let bought = view.labels.get(label::ZONE).zip(view.capacity_type());
     let (Some((zone, capacity_type)), Some(own)) = (bought, view.instance_type) else {
         return Some(cost);
     };
-    Some(weights.of_node(view.node_pool, own, (zone, capacity_type), cost))
+    let pods = pods.filter(|pod| counts(pod)).map(|pod| PodInterruption::of(pod, snapshot.now));
+    Some(weights.of_node(view.node_pool, pods, own, ((zone, capacity_type), cost)))
 }
 
 struct Index<'a> {

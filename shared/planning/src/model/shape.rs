@@ -7,12 +7,14 @@ use domain::Text;
 use domain::label::{self, Labels};
 use domain::pod::{Pod, PodSpec};
 use domain::reason::PodUnschedulable;
-use domain::requirement::{Requirement, Requirements};
+use domain::requirement::{Requirement, Requirements, ValueSet};
 use domain::snapshot::ClusterSnapshot;
+use domain::spot::PodInterruption;
 use rustc_hash::FxHashMap;
 
 use super::daemon::NODE_NAME_FIELD;
-use super::intern::{ConjunctionId, Sets};
+use super::intern::{ConjunctionId, KeyRule, Sets};
+use super::interruption::{INTERRUPTION_FIELD, Interruptions, named};
 use super::resources::ResourceNames;
 use super::volume::{VolumeRules, Volumes};
 use crate::ids::{IndexVec, PodIx, ShapeIx};
@@ -51,12 +53,25 @@ pub(crate) struct Shapes<'a> {
     pub(crate) of_pod: IndexVec<PodIx, Option<ShapeIx>>,
 }
 
+/// Namespace, and where labels and spec are.
+type Address<'p> = (&'p str, *const Labels, *const PodSpec, PodInterruption);
+
 #[derive(PartialEq, Eq, Hash)]
 struct ShapeKey<'a> {
     namespace: &'a Text,
     labels: &'a Labels,
     spec: &'a PodSpec,
+    interruption: PodInterruption,
     volumes: VolumeRules,
+}
+
+/// What narrows the offerings of pods beside what they require.
+#[derive(Clone, Copy)]
+pub(crate) struct Narrows {
+    /// What decides what their interruptions cost.
+    pub(crate) interruptions: Interruptions,
+    /// Whether they differ by that in some NodePool.
+    pub(crate) are_distinct: bool,
 }
 
 impl<'a> Shapes<'a> {
@@ -65,6 +80,7 @@ impl<'a> Shapes<'a> {
         snapshot: &'a ClusterSnapshot,
         virtual_pods: &'a [Pod],
         resources: &ResourceNames,
+        narrows: Narrows,
         sets: &mut Sets,
     ) -> Self {
         let volumes = Volumes::of(snapshot);
@@ -74,15 +90,16 @@ impl<'a> Shapes<'a> {
         let mut by_content: FxHashMap<ShapeKey, ShapeIx> = FxHashMap::default();
         // Pods of one workload share their parts, so their addresses tell most of them apart at
         // once.
-        let mut by_address: FxHashMap<(&str, *const Labels, *const PodSpec), ShapeIx> =
-            FxHashMap::default();
+        let mut by_address: FxHashMap<Address, ShapeIx> = FxHashMap::default();
         let mut of_pod = IndexVec::new();
         for pod in &pods {
             if pod.is_terminal() {
                 of_pod.push(None);
                 continue;
             }
-            let address = (&*pod.key.namespace, Arc::as_ptr(&pod.labels), Arc::as_ptr(&pod.spec));
+            let interruption = narrows.interruptions.of_pod(snapshot, pod);
+            let (labels, spec) = (Arc::as_ptr(&pod.labels), Arc::as_ptr(&pod.spec));
+            let address = (&*pod.key.namespace, labels, spec, interruption);
             let has_volumes = !pod.spec.volumes.is_empty();
             if let Some(known) = by_address.get(&address).filter(|_| !has_volumes) {
                 of_pod.push(Some(*known));
@@ -93,11 +110,13 @@ impl<'a> Shapes<'a> {
                 namespace: &pod.key.namespace,
                 labels: &pod.labels,
                 spec: &pod.spec,
+                interruption,
                 volumes: rules.clone(),
             };
+            let distinct = narrows.are_distinct.then_some(interruption);
             let index = *by_content
                 .entry(key)
-                .or_insert_with(|| list.push(Shape::of(pod, rules, resources, sets)));
+                .or_insert_with(|| list.push(Shape::of(pod, rules, distinct, resources, sets)));
             if !has_volumes {
                 by_address.insert(address, index);
             }
@@ -108,7 +127,14 @@ impl<'a> Shapes<'a> {
 }
 
 impl<'a> Shape<'a> {
-    fn of(pod: &'a Pod, volumes: VolumeRules, resources: &ResourceNames, sets: &mut Sets) -> Self {
+    /// `distinct` decides what an interruption of its pods costs, where pods differ in that.
+    fn of(
+        pod: &'a Pod,
+        volumes: VolumeRules,
+        distinct: Option<PodInterruption>,
+        resources: &ResourceNames,
+        sets: &mut Sets,
+    ) -> Self {
         let spec = &*pod.spec;
         let strict = super::daemon::strict_terms(spec);
         let node_alternatives: Vec<ConjunctionId> = strict
@@ -123,6 +149,10 @@ impl<'a> Shape<'a> {
             for way in &ways {
                 alternatives.extend(sets.and(*node, *way));
             }
+        }
+        if let Some(distinct) = distinct {
+            let rule = interruption_rule(distinct, sets);
+            alternatives = alternatives.iter().filter_map(|way| sets.and(*way, rule)).collect();
         }
         let mut preferred: Vec<_> = spec.preferred_node_terms.iter().collect();
         preferred.sort_by_key(|preference| -preference.weight);
@@ -156,6 +186,13 @@ impl<'a> Shape<'a> {
             unschedulable,
         }
     }
+}
+
+/// What pods require of an offering by what decides what their interruptions cost. Of nodes that
+/// are there, it requires nothing.
+fn interruption_rule(distinct: PodInterruption, sets: &mut Sets) -> ConjunctionId {
+    let set = sets.set(ValueSet::one(named(distinct)));
+    sets.intern(vec![KeyRule { key: INTERRUPTION_FIELD.into(), set, may_be_absent: true }])
 }
 
 fn unschedulable(

@@ -5,12 +5,17 @@
 //! the pool's maximum is chosen at many times its price: while another remains, that one is taken.
 //! Everywhere else rates decide among equals only. What a plan says it costs is never weighted.
 
+use std::collections::BTreeMap;
+
+use domain::Text;
 use domain::instance_type::{CapacityType, InstanceType};
 use domain::money::UsdPerHour;
 use domain::node_pool::NodePool;
+use domain::pod::Pod;
 use domain::snapshot::ClusterSnapshot;
 use domain::spot::{
-    AveragePod, InterruptionCost, InterruptionRate, SpotEstimate, SpotPolicy, SpotRates,
+    InterruptionCosts, InterruptionRate, NodeInterruptionCost, PodInterruption, SpotEstimate,
+    SpotPolicy, SpotRates,
 };
 
 /// How many times its price an offering above the maximum is chosen at: more than the largest node
@@ -23,7 +28,24 @@ const MICROS: i128 = 1_000_000;
 
 /// What is known of spot offerings, and by what it is weighted.
 pub(crate) struct Weights {
-    known: Option<(SpotRates, AveragePod)>,
+    known: Option<Known>,
+}
+
+struct Known {
+    rates: SpotRates,
+    /// By NodePool.
+    costs: BTreeMap<Text, InterruptionCosts>,
+}
+
+/// By what a NodePool weighs a spot offering.
+#[derive(Clone, Copy)]
+pub(crate) struct Measure<'c> {
+    /// Above which rate an offering is left out while another remains.
+    pub(crate) max: Option<InterruptionRate>,
+    /// What interruptions of the NodePool's nodes cost.
+    pub(crate) costs: Option<&'c InterruptionCosts>,
+    /// What an interruption costs of the node in question.
+    pub(crate) cost: NodeInterruptionCost,
 }
 
 /// An offering's price, and what it is chosen by.
@@ -48,16 +70,26 @@ impl Weights {
     /// Nothing is weighted.
     pub(crate) const NONE: Self = Self { known: None };
 
-    /// What a snapshot says. Without a history and without a NodePool that asks for it, nothing.
+    /// What a snapshot says. Without a history and without a NodePool or pod that asks for it,
+    /// nothing.
     pub(crate) fn of(snapshot: &ClusterSnapshot) -> Self {
-        let pools = &snapshot.objects.node_pools;
+        let (pools, pods) = (&snapshot.objects.node_pools, &snapshot.objects.pods);
         let is_asked_for = || pools.iter().any(|pool| SpotPolicy::of(&pool.annotations).is_set());
-        let is_needed = !snapshot.spot.is_empty() || is_asked_for();
+        let has_own = |pod: &Pod| pod.spec.spot_interruption_cost.is_some();
+        let is_needed = !snapshot.spot.is_empty() || is_asked_for() || pods.iter().any(has_own);
         let known = is_needed.then(|| {
-            let rates = SpotRates::of(&snapshot.spot, snapshot.now);
-            (rates, AveragePod::of(&snapshot.objects.pods))
+            let costs = pools.iter().map(|pool| {
+                let policy = SpotPolicy::of(&pool.annotations);
+                (pool.name.clone(), InterruptionCosts::of(policy, pods, snapshot.now))
+            });
+            Known { rates: SpotRates::of(&snapshot.spot, snapshot.now), costs: costs.collect() }
         });
         Self { known }
+    }
+
+    /// What interruptions cost in a NodePool, by pods; `None` where nothing is weighted.
+    pub(crate) fn costs(&self, node_pool: &NodePool) -> Option<&InterruptionCosts> {
+        self.known.as_ref()?.costs.get(&node_pool.name)
     }
 
     /// Whether anything is known, or asked for.
@@ -67,24 +99,24 @@ impl Weights {
 
     /// How often EC2 takes instances of a spot offering back.
     pub(crate) fn rate(&self, instance_type: &str, zone: &str) -> Option<InterruptionRate> {
-        self.known.as_ref().map(|(rates, _)| rates.get(instance_type, zone).rate)
+        self.known.as_ref().map(|known| known.rates.get(instance_type, zone).rate)
     }
 
     /// What an offering of a NodePool is chosen by. `price` is what it costs.
     pub(crate) fn weighted(
         &self,
-        policy: SpotPolicy,
+        measure: Measure<'_>,
         instance_type: &InstanceType,
         (zone, capacity_type): (&str, CapacityType),
         price: UsdPerHour,
     ) -> Weighted {
-        let Some((rates, average)) = self.known.as_ref() else { return Weighted::at(price) };
+        let Some(Known { rates, .. }) = self.known.as_ref() else { return Weighted::at(price) };
         if capacity_type != CapacityType::Spot {
             return Weighted::at(price);
         }
         let estimate = rates.get(&instance_type.name, zone);
-        let is_over = policy.max.is_some_and(|max| rates.is_over(&estimate, max));
-        let weight = weight(policy, &estimate, *average, instance_type, price);
+        let is_over = measure.max.is_some_and(|max| rates.is_over(&estimate, max));
+        let weight = weight(measure, &estimate, instance_type, price);
         let times = if is_over { OVER_MAX_TIMES } else { 1 };
         let nanos = i128::from(price.nanos()).saturating_add(weight).saturating_mul(times);
         let shortage = u64::from(estimate.shortage_per_mille) << 32;
@@ -95,39 +127,49 @@ impl Weights {
         }
     }
 
-    /// What a node of a NodePool is weighed at, by the offering that it was launched from: its
-    /// price and what its interruptions cost. That its offering is above a maximum does not make
-    /// the node that is there any dearer.
+    /// What a node of a NodePool with such pods is weighed at, by the offering that it was launched
+    /// from: its price and what its interruptions cost. That its offering is above a maximum does
+    /// not make the node that is there any dearer.
     pub(crate) fn of_node(
         &self,
         node_pool: Option<&NodePool>,
+        pods: impl IntoIterator<Item = PodInterruption>,
         instance_type: &InstanceType,
-        offering: (&str, CapacityType),
-        price: UsdPerHour,
+        (offering, price): ((&str, CapacityType), UsdPerHour),
     ) -> UsdPerHour {
-        let Some(pool) = node_pool.filter(|_| self.known.is_some()) else { return price };
-        let policy = SpotPolicy { max: None, ..SpotPolicy::of(&pool.annotations) };
-        self.weighted(policy, instance_type, offering, price).price
+        let Some(costs) = node_pool.and_then(|pool| self.costs(pool)) else { return price };
+        let cost = cost_of_node(costs, pods);
+        let measure = Measure { max: None, costs: Some(costs), cost };
+        self.weighted(measure, instance_type, offering, price).price
     }
+}
+
+/// What an interruption costs of a node with such pods; of an empty one, as of pods that nothing
+/// sets apart.
+pub(crate) fn cost_of_node(
+    costs: &InterruptionCosts,
+    pods: impl IntoIterator<Item = PodInterruption>,
+) -> NodeInterruptionCost {
+    let pods = pods.into_iter().map(|pod| costs.of_pod(pod));
+    pods.reduce(NodeInterruptionCost::and).unwrap_or_else(|| costs.usual())
 }
 
 /// Billionths of a dollar an hour beyond the price.
 fn weight(
-    policy: SpotPolicy,
+    Measure { costs, cost, .. }: Measure<'_>,
     estimate: &SpotEstimate,
-    average: AveragePod,
     instance_type: &InstanceType,
     price: UsdPerHour,
 ) -> i128 {
-    let Some(cost) = policy.cost else { return 0 };
+    let Some(costs) = costs.filter(|_| cost.is_any()) else { return 0 };
     let (rate, price) = (i128::from(estimate.weighed.micros()), i128::from(price.nanos()));
-    let interruptions = match cost {
-        InterruptionCost::NodeTime(time) => {
-            price * rate * i128::from(time.as_secs()) / (3600 * MICROS)
-        }
-        InterruptionCost::PerPod(nanos) => {
-            i128::from(nanos) * rate * i128::from(average.count_on(instance_type)) / MICROS
-        }
+    let of_time = price * rate * i128::from(cost.time.as_secs()) / (3600 * MICROS);
+    let of_pods = if cost.nanos_per_pod == 0 {
+        0
+    } else {
+        let count = i128::from(costs.pods_on(cost.nanos_per_pod, instance_type));
+        i128::from(cost.nanos_per_pod) * rate * count / MICROS
     };
-    interruptions + price * i128::from(estimate.shortage_per_mille) / (1000 * SHORTAGE_PARTS)
+    let of_shortage = price * i128::from(estimate.shortage_per_mille) / (1000 * SHORTAGE_PARTS);
+    of_time + of_pods + of_shortage
 }

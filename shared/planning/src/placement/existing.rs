@@ -3,6 +3,8 @@
 
 use std::rc::Rc;
 
+use domain::instance_type::CapacityType;
+use domain::node_offering::capacity_type_of;
 use domain::taint::{TaintEffect, tolerated};
 
 use super::placer::{Placements, Placer};
@@ -11,6 +13,7 @@ use crate::feasibility::node::{NodeRefusal, admits, has_capacity, node_meets};
 use crate::feasibility::node_constraint::{NodeConstraint, broken_requirement, broken_weight};
 use crate::feasibility::state::PodsOn;
 use crate::ids::{NodeIx, PodIx, ShapeIx};
+use crate::model::intern::ConjunctionId;
 use crate::model::node::NodeView;
 use crate::model::shape::Shape;
 
@@ -76,7 +79,9 @@ impl Placer<'_, '_> {
     }
 
     /// Nodes whose labels and taints admit the shape, in the order in which pods try them; those
-    /// with a `PreferNoSchedule` taint it does not tolerate last.
+    /// with a `PreferNoSchedule` taint it does not tolerate last. Where pods differ in what their
+    /// interruptions cost, those for which on-demand is bought try on-demand first, and the others
+    /// last, so that each finds what was launched for it.
     pub(super) fn allowed_nodes(&mut self, shape: ShapeIx) -> Rc<Vec<NodeIx>> {
         let own = self.model.shape(shape);
         let key = (own.alternatives.clone(), own.spec.tolerations.clone());
@@ -93,10 +98,34 @@ impl Placer<'_, '_> {
             })
             .collect();
         let rank = |node: &NodeIx| self.rank.get(*node).copied().unwrap_or(0);
-        nodes.sort_by_cached_key(|node| (is_avoided(own, &self.model.nodes[*node]), rank(node)));
+        let apart = self.model.tells_pods_apart().then(|| self.buys_on_demand(shape));
+        let is_for_others = |node: &NodeView| {
+            // A Node that has joined and is not registered yet has few labels of its own.
+            let of_claim = || capacity_type_of(&node.claim?.labels);
+            let bought = node.capacity_type().or_else(of_claim);
+            let is_on_demand = bought == Some(CapacityType::OnDemand);
+            apart.is_some_and(|own| own != is_on_demand)
+        };
+        nodes.sort_by_cached_key(|node| {
+            let view = &self.model.nodes[*node];
+            (is_avoided(own, view), is_for_others(view), rank(node))
+        });
         let nodes = Rc::new(nodes);
         self.allowed.insert(key, nodes.clone());
         nodes
+    }
+
+    /// Whether on-demand would be launched for pods of the shape where both are allowed, since
+    /// interruptions cost more than spot saves.
+    fn buys_on_demand(&self, shape: ShapeIx) -> bool {
+        let Self { model, memo, .. } = self;
+        let passes_over_spot = |way: &ConjunctionId| {
+            model.pools.iter().any(|pool| {
+                let own = memo.compatible(model, pool, *way);
+                own.is_ok_and(|own| pool.passes_over_spot(memo, &own))
+            })
+        };
+        model.shape(shape).alternatives.iter().any(passes_over_spot)
     }
 
     /// The existing node that takes one more pod and breaks the fewest preferences; of those one

@@ -60,7 +60,7 @@ pub(super) fn of_node(pool: &Pool, node: &NewNode, listed: &[PricedType]) -> Vec
     let compatible = &node.compatible;
     let candidates = listed.iter().map(|priced| {
         let own = &pool.types[priced.index];
-        let offerings = own.offerings_in(compatible.zones, compatible.purchases).map(|offering| {
+        let offerings = own.launchable_in(compatible.zones, compatible.purchases).map(|offering| {
             let purchase = &pool.purchases[offering.purchase];
             let TypeOffering { price, cost, rank, is_over, .. } = *offering;
             let offering = LaunchOffering {

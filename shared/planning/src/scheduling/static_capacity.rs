@@ -67,7 +67,7 @@ pub(crate) fn empty_node(
     index: PoolIx,
     pool: &Pool,
 ) -> Option<NewNode> {
-    let compatible = pool.everything();
+    let compatible = pool.everything_usual();
     let cheapest = memo.cheapest(pool, compatible.zones, compatible.purchases);
     if pool.has_no_node {
         return None;

@@ -8,7 +8,7 @@ use domain::node::{Node, NodeCondition};
 use domain::node_claim::ConditionStatus;
 use domain::node_pool::NodePool;
 use domain::pod::Pod;
-use domain::spot::{InterruptionCost, SpotPolicy};
+use domain::spot::{InterruptionCost, PodInterruption, SpotPolicy};
 use domain::taint::{Taint, TaintEffect};
 use domain::{SignedDuration, Text};
 
@@ -206,27 +206,32 @@ impl World {
         true
     }
 
-    /// Adds up what an interruption costs, as the NodePool says it: for the time of its node, or
-    /// for each pod on it.
+    /// Adds up what an interruption costs, as the NodePool and the pods on the node say it: the
+    /// longest of their times, and the dollars of each.
     fn count_interruption(&mut self, id: &Text, node: &Text) {
         let Some(instance) = self.ec2.instance(id) else { return };
         let price = instance.price;
         let labels = &instance.registration.labels;
         let pool = labels.get(label::NODE_POOL).and_then(|name| self.api.get::<NodePool>(name));
-        let cost = pool.and_then(|pool| SpotPolicy::of(&pool.annotations).cost);
-        let nano_usd = match cost {
-            None => 0,
-            Some(InterruptionCost::NodeTime(time)) => {
-                i128::from(price.nanos()) * i128::from(time.as_secs()) / 3600
-            }
-            Some(InterruptionCost::PerPod(each)) => {
-                let is_lost = |pod: &&Pod| {
-                    pod.node_name.as_ref() == Some(node) && pod.is_active() && !pod.is_daemon()
-                };
-                let pods = self.api.list::<Pod>().filter(is_lost).count();
-                i128::from(each) * i128::try_from(pods).unwrap_or_default()
-            }
+        let policy = pool.map(|pool| SpotPolicy::of(&pool.annotations)).unwrap_or_default();
+        let is_lost = |pod: &&Pod| {
+            pod.node_name.as_ref() == Some(node) && pod.is_active() && !pod.is_daemon()
         };
+        let pods = self.api.list::<Pod>().filter(is_lost);
+        let mut costs: Vec<InterruptionCost> =
+            pods.filter_map(|pod| policy.cost_of(PodInterruption::of(pod, self.now))).collect();
+        if costs.is_empty() {
+            // A node without pods costs its time all the same.
+            costs.extend(policy.cost.filter(|own| matches!(own, InterruptionCost::NodeTime(_))));
+        }
+        let (mut time, mut dollars) = (SignedDuration::ZERO, 0_i128);
+        for cost in costs {
+            match cost {
+                InterruptionCost::NodeTime(own) => time = time.max(own),
+                InterruptionCost::PerPod(nanos) => dollars += i128::from(nanos),
+            }
+        }
+        let nano_usd = i128::from(price.nanos()) * i128::from(time.as_secs()) / 3600 + dollars;
         let all = &mut self.interruptions;
         all.count = all.count.saturating_add(1);
         all.hourly += price;

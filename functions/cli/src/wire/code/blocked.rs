@@ -71,6 +71,8 @@ pub(crate) enum NotConsolidatedCode {
     ReplacementNotLaunchable,
     /// It would save less than moving the pods has to save.
     SavingTooSmall,
+    /// The pods would go to spot nodes, where their interruptions cost more than is saved.
+    DearInterruptions,
     /// kube-scheduler would spread the pods otherwise, which costs what would be saved.
     SchedulerDivergence,
     /// The saving scores too low for a NodePool with `consolidationPolicy: Balanced`.
@@ -118,6 +120,7 @@ impl From<&Unconsolidatable> for NotConsolidatedCode {
             Unconsolidatable::MinValues(_) => Self::MinValues,
             Unconsolidatable::NotLaunchable(_) => Self::ReplacementNotLaunchable,
             Unconsolidatable::TooLittle { .. } => Self::SavingTooSmall,
+            Unconsolidatable::DearInterruptions { .. } => Self::DearInterruptions,
             Unconsolidatable::SchedulerDivergence { .. } => Self::SchedulerDivergence,
             Unconsolidatable::Unbalanced { .. } => Self::ScoreTooLow,
             Unconsolidatable::Later { .. } => Self::AnotherMoveFirst,

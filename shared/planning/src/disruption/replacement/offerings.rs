@@ -39,7 +39,7 @@ pub(super) fn keep_cheaper(
     types: &mut TypeSet,
 ) {
     types.retain(|index| {
-        let offerings = pool.types[index].offerings_in(scope.zones, scope.purchases);
+        let offerings = pool.types[index].launchable_in(scope.zones, scope.purchases);
         let wanted = offerings.filter(|offering| !offering.is_over);
         wanted.map(|offering| offering.price).max().is_some_and(|worst| worst < ceiling)
     });

@@ -180,11 +180,12 @@ fn cheaper_only(
     compatible: &mut Compatible,
 ) -> Result<Option<usize>, NotCheaper> {
     let all_spot = removal.all_spot(model);
+    let passes_over_spot = pool.passes_over_spot(memo, compatible);
     for capacity_type in CapacityType::ALL {
         let purchases = compatible.purchases & pool.bought_as(capacity_type);
         let mut types = compatible.types.clone();
         types.intersect_with(&memo.viable(pool, compatible.zones, purchases));
-        if types.is_empty() {
+        if types.is_empty() || (capacity_type == CapacityType::Spot && passes_over_spot) {
             continue;
         }
         let is_spot_to_spot = all_spot && capacity_type == CapacityType::Spot;

@@ -12,7 +12,7 @@ use domain::reason::NodePoolUnfit;
 use domain::requirement::Requirements;
 use domain::resource::USD_PER_HOUR;
 use domain::snapshot::ClusterSnapshot;
-use domain::spot::SpotPolicy;
+use domain::spot::{InterruptionCosts, NodeInterruptionCost, PodInterruption, SpotPolicy};
 
 use super::launchable::{Compatible, Pool, PoolType, Purchase, TypeOffering};
 use super::unmet::Unmet;
@@ -21,9 +21,10 @@ use crate::ids::{
 };
 use crate::model::daemon::{Daemons, Overhead};
 use crate::model::intern::{KeyKind, KeyRule, Sets};
+use crate::model::interruption::{costs_of_nodes, named};
 use crate::model::overlay::{Overlays, pool_requirements};
 use crate::model::resources::ResourceNames;
-use crate::model::weight::{Weighted, Weights};
+use crate::model::weight::{Measure, Weighted, Weights};
 
 /// What a model has interned before its pools.
 #[derive(Clone, Copy)]
@@ -31,6 +32,8 @@ pub(crate) struct Names<'b> {
     pub(crate) resources: &'b ResourceNames,
     pub(crate) key_kinds: &'b BTreeMap<Text, KeyKind>,
     pub(crate) zones: &'b IndexVec<ZoneIx, Text>,
+    /// What decides of pods what their interruptions cost.
+    pub(crate) interruptions: &'b BTreeSet<PodInterruption>,
 }
 
 /// The pools of a snapshot, heaviest first, then by name; those that cannot serve pending pods
@@ -44,8 +47,7 @@ pub(crate) fn pools<'a>(
     let overlays = Overlays::of(snapshot);
     let mut node_pools: Vec<&NodePool> = snapshot.objects.node_pools.iter().collect();
     node_pools.sort_by(|a, b| b.weight.cmp(&a.weight).then_with(|| a.name.cmp(&b.name)));
-    let Names { resources, key_kinds, zones } = names;
-    let builder = Builder { snapshot, weights, resources, key_kinds, zones, overlays: &overlays };
+    let builder = Builder { snapshot, weights, names, overlays: &overlays };
     let pools = node_pools.into_iter().enumerate();
     pools.map(|(index, node_pool)| builder.pool(PoolIx::new(index), node_pool, sets)).collect()
 }
@@ -53,16 +55,22 @@ pub(crate) fn pools<'a>(
 struct Builder<'a, 'b> {
     snapshot: &'a ClusterSnapshot,
     weights: &'b Weights,
-    resources: &'b ResourceNames,
-    key_kinds: &'b BTreeMap<Text, KeyKind>,
-    zones: &'b IndexVec<ZoneIx, Text>,
+    names: Names<'b>,
     overlays: &'b Overlays<'a>,
+}
+
+/// What a NodePool makes of interruptions.
+struct Measures<'b> {
+    measure: Measure<'b>,
+    /// What an interruption of its nodes may cost, by the dearest of their pods.
+    costs: Vec<NodeInterruptionCost>,
 }
 
 impl<'a> Builder<'a, '_> {
     fn pool(&self, index: PoolIx, node_pool: &'a NodePool, sets: &mut Sets) -> Pool<'a> {
         let own = pool_requirements(node_pool);
         let policy = SpotPolicy::of(&node_pool.annotations);
+        let measures = self.measures(node_pool, policy);
         let mut seen_by_daemons = own.clone();
         for (key, value) in &fixed_labels(node_pool) {
             seen_by_daemons.add_label(key, value);
@@ -70,7 +78,7 @@ impl<'a> Builder<'a, '_> {
         let daemons = Daemons::tolerating(
             &self.snapshot.objects.daemon_sets,
             &node_pool.template.taints,
-            self.resources,
+            self.names.resources,
         );
         let mut purchases = IndexVec::new();
         let mut overheads = Overheads::default();
@@ -79,15 +87,15 @@ impl<'a> Builder<'a, '_> {
             .iter()
             .filter(|instance_type| self.meets_own(instance_type, &own))
             .filter_map(|instance_type| {
-                let offerings = self.offerings(instance_type, &own, policy, &mut purchases);
+                let offerings = self.offerings(instance_type, &own, &measures, &mut purchases);
                 if offerings.is_empty() {
                     return None;
                 }
                 let overhead = overheads.shared(daemons.overhead_on(
                     instance_type,
                     &seen_by_daemons,
-                    self.key_kinds,
-                    self.resources.len(),
+                    self.names.key_kinds,
+                    self.names.resources.len(),
                 ));
                 let pool_type = self.pool_type(instance_type, &own, overhead, offerings);
                 Some(counted_in_usd(self.snapshot, node_pool, pool_type))
@@ -95,7 +103,7 @@ impl<'a> Builder<'a, '_> {
             .collect();
         let has_no_node = has_no_node(&own, &types);
         let unmet = || {
-            let (snapshot, key_kinds) = (self.snapshot, self.key_kinds);
+            let (snapshot, key_kinds) = (self.snapshot, self.names.key_kinds);
             Unmet { snapshot, key_kinds, node_pool, own: &own, offered }.reason()
         };
         Pool {
@@ -106,7 +114,8 @@ impl<'a> Builder<'a, '_> {
                 has_no_node.then(|| NodePoolUnfit::UnmetRequirements(Box::new(unmet())))
             }),
             has_no_node,
-            is_weighted: policy.is_set(),
+            is_weighted: policy.is_set() || measures.costs.len() > 1,
+            bought_for: self.bought_for(&measures, &purchases),
             all: self.everything(&own, types.len(), purchases.len(), sets),
             min_values: own
                 .iter()
@@ -116,10 +125,40 @@ impl<'a> Builder<'a, '_> {
             own,
             purchases,
             fixed: fixed_labels(node_pool),
-            zones: self.zones.clone(),
+            zones: self.names.zones.clone(),
             zone_ids: self.snapshot.instance_types.zone_ids.clone(),
             region: self.snapshot.instance_types.region.clone(),
         }
+    }
+
+    fn measures(&self, node_pool: &NodePool, policy: SpotPolicy) -> Measures<'_> {
+        let costs = self.weights.costs(node_pool);
+        let usual = costs.map(InterruptionCosts::usual).unwrap_or_default();
+        let measure = Measure { max: policy.max, costs, cost: usual };
+        let costs = costs.map(|costs| costs_of_nodes(costs, self.names.interruptions));
+        Measures { measure, costs: costs.unwrap_or_else(|| vec![usual]) }
+    }
+
+    /// Ways of buying that pods may use, by what decides what their interruptions cost: of spot,
+    /// those that are chosen at that or more. Empty where nothing tells pods apart.
+    fn bought_for(
+        &self,
+        measures: &Measures<'_>,
+        purchases: &IndexVec<PurchaseIx, Purchase>,
+    ) -> BTreeMap<Text, PurchaseSet> {
+        let Some(costs) = measures.measure.costs.filter(|_| measures.costs.len() > 1) else {
+            return BTreeMap::new();
+        };
+        let bought_for = |pod: PodInterruption| {
+            let cost = costs.of_pod(pod);
+            let may_use = |purchase: &Purchase| {
+                purchase.capacity_type != CapacityType::Spot
+                    || purchase.interruption.and(cost) == purchase.interruption
+            };
+            let used = purchases.iter_enumerated().filter(|(_, own)| may_use(own));
+            used.map(|(index, _)| index).filter(|own| own.index() < PurchaseSet::MAX_LEN).collect()
+        };
+        self.names.interruptions.iter().map(|pod| (named(*pod), bought_for(*pod))).collect()
     }
 
     /// Whatever the pool may launch, before the requirements of any pod.
@@ -132,7 +171,7 @@ impl<'a> Builder<'a, '_> {
     ) -> Compatible {
         let open = own
             .iter()
-            .filter(|(key, _)| is_open(self.key_kinds.get(*key)))
+            .filter(|(key, _)| is_open(self.names.key_kinds.get(*key)))
             .filter(|(key, _)| &***key != label::NODE_POOL)
             .map(|(key, rule)| KeyRule {
                 key: key.clone(),
@@ -150,14 +189,15 @@ impl<'a> Builder<'a, '_> {
     }
 
     fn zone_named(&self, name: &Text) -> Option<ZoneIx> {
-        self.zones.position(|zone| zone == name)
+        self.names.zones.position(|zone| zone == name)
     }
 
     /// Zones that the pool's own requirements admit, a bit each.
     fn admitted_zones(&self, own: &Requirements) -> ZoneSet {
         let allows =
             |key: &str, value: &Text| own.get(key).is_none_or(|rule| rule.values.contains(value));
-        self.zones
+        self.names
+            .zones
             .iter_enumerated()
             .filter(|(_, zone)| {
                 let zone_id = self.snapshot.instance_types.zone_ids.get(*zone);
@@ -170,7 +210,7 @@ impl<'a> Builder<'a, '_> {
 
     /// Whether the type's labels meet the pool's requirements, as far as the type decides them.
     fn meets_own(&self, instance_type: &InstanceType, own: &Requirements) -> bool {
-        own.iter().all(|(key, rule)| match self.key_kinds.get(key) {
+        own.iter().all(|(key, rule)| match self.names.key_kinds.get(key) {
             Some(KeyKind::InstanceType { .. }) => match instance_type.labels.get(key) {
                 Some(values) => values.iter().any(|value| rule.values.contains(value)),
                 None => rule.may_be_absent,
@@ -189,7 +229,7 @@ impl<'a> Builder<'a, '_> {
         &self,
         instance_type: &InstanceType,
         own: &Requirements,
-        policy: SpotPolicy,
+        measures: &Measures<'_>,
         purchases: &mut IndexVec<PurchaseIx, Purchase>,
     ) -> Vec<TypeOffering> {
         let mut offerings = Vec::new();
@@ -200,21 +240,36 @@ impl<'a> Builder<'a, '_> {
             if !self.is_within(offering, own) {
                 continue;
             }
-            let purchase = index_of(purchases, offering);
-            if purchase.index() >= PurchaseSet::MAX_LEN {
-                // Masks hold 64 ways of buying: a pool with more reservations does without the
-                // rest.
-                continue;
-            }
             let cost = if self.overlays.is_empty() {
                 offering.price
             } else {
                 self.overlays.price(own, instance_type, offering)
             };
             let bought = (&*offering.zone, offering.capacity_type);
-            let Weighted { price, rank, is_over } =
-                self.weights.weighted(policy, instance_type, bought, cost);
-            offerings.push(TypeOffering { zone, purchase, price, cost, rank, is_over });
+            let is_spot = offering.capacity_type == CapacityType::Spot;
+            let ways = if is_spot { measures.costs.as_slice() } else { &NOT_INTERRUPTED };
+            let mut first = None;
+            for interruption in ways {
+                let purchase = index_of(purchases, offering, *interruption);
+                if purchase.index() >= PurchaseSet::MAX_LEN {
+                    // Masks hold 64 ways of buying: a pool with more reservations does without the
+                    // rest.
+                    continue;
+                }
+                let measure = Measure { cost: *interruption, ..measures.measure };
+                let Weighted { price, rank, is_over } =
+                    self.weights.weighted(measure, instance_type, bought, cost);
+                let launched_as = *first.get_or_insert(purchase);
+                offerings.push(TypeOffering {
+                    zone,
+                    purchase,
+                    launched_as,
+                    price,
+                    cost,
+                    rank,
+                    is_over,
+                });
+            }
         }
         offerings
     }
@@ -252,6 +307,7 @@ impl<'a> Builder<'a, '_> {
             }
         }
         let room = self
+            .names
             .resources
             .array(&allocatable)
             .iter()
@@ -277,18 +333,28 @@ impl Overheads {
     }
 }
 
+/// EC2 interrupts what is not spot for no price.
+const NOT_INTERRUPTED: [NodeInterruptionCost; 1] = [NodeInterruptionCost::NONE];
+
 /// The index of the offering's way of buying, added where it is new.
-fn index_of(purchases: &mut IndexVec<PurchaseIx, Purchase>, offering: &Offering) -> PurchaseIx {
+fn index_of(
+    purchases: &mut IndexVec<PurchaseIx, Purchase>,
+    offering: &Offering,
+    interruption: NodeInterruptionCost,
+) -> PurchaseIx {
     let reservation = offering.reservation.as_ref();
     let id = reservation.map(|reservation| &reservation.id);
     let known = purchases.position(|known| {
-        known.capacity_type == offering.capacity_type && known.reservation.as_ref() == id
+        known.capacity_type == offering.capacity_type
+            && known.reservation.as_ref() == id
+            && known.interruption == interruption
     });
     known.unwrap_or_else(|| {
         purchases.push(Purchase {
             capacity_type: offering.capacity_type,
             reservation: id.cloned(),
             remaining: reservation.and_then(|reservation| reservation.remaining),
+            interruption,
         })
     })
 }

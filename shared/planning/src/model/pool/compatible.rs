@@ -7,17 +7,27 @@ use domain::label;
 use domain::nearest::nearest;
 use domain::reason::NodePoolUnfit;
 use domain::requirement::ValueSet;
+use domain::spot::PodInterruption;
 
 use super::launchable::{Compatible, Pool, Purchase};
 use crate::ids::{PurchaseSet, TypeSet, ZoneSet};
 use crate::model::daemon::NODE_NAME_FIELD;
 use crate::model::intern::{ConjunctionId, KeyKind, KeyRule, Sets};
+use crate::model::interruption::named;
 use crate::model::memo::Memo;
 
 impl Pool<'_> {
     /// Whatever the pool may launch, before the requirements of any pod.
     pub(crate) fn everything(&self) -> Compatible {
         self.all.clone()
+    }
+
+    /// The same for a node without pods: what its interruption costs, no pod says.
+    pub(crate) fn everything_usual(&self) -> Compatible {
+        let mut left = self.all.clone();
+        let usual = self.bought_for.get(&named(PodInterruption::default()));
+        left.purchases &= usual.copied().unwrap_or(PurchaseSet::ALL);
+        left
     }
 
     /// What the pool may launch under requirements, or the first of them that rules everything out.
@@ -77,6 +87,10 @@ impl Pool<'_> {
                 self.narrow_purchases(left, purchases, rule, &wanted)
             }
             Some(KeyKind::InstanceType { .. }) => self.narrow_types(left, rule, memo),
+            Some(KeyKind::Interruption) => {
+                left.purchases &= self.bought_for(&wanted);
+                Ok(())
+            }
             Some(KeyKind::Region) => self.check_label(rule, self.region.as_ref(), &wanted),
             Some(KeyKind::Hostname) => check_unknown_name(rule, &wanted),
             None if &*rule.key == NODE_NAME_FIELD => check_unknown_name(rule, &wanted),
@@ -95,6 +109,12 @@ impl Pool<'_> {
     fn purchases_where(&self, keep: impl Fn(&Purchase) -> bool) -> PurchaseSet {
         let purchases = self.purchases.iter_enumerated().take(PurchaseSet::MAX_LEN);
         purchases.filter(|(_, purchase)| keep(purchase)).map(|(index, _)| index).collect()
+    }
+
+    /// Ways of buying that pods may use of which this decides what their interruptions cost.
+    fn bought_for(&self, known_as: &ValueSet) -> PurchaseSet {
+        let known = known_as.single().and_then(|known_as| self.bought_for.get(known_as));
+        known.copied().unwrap_or(PurchaseSet::ALL)
     }
 
     /// A rule that takes the last zone away is the one to name; an earlier one was named already.

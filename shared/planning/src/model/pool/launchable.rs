@@ -11,6 +11,7 @@ use domain::node_pool::NodePool;
 use domain::reason::NodePoolUnfit;
 use domain::requirement::Requirements;
 use domain::resource::Resources;
+use domain::spot::NodeInterruptionCost;
 
 use crate::ids::{IndexVec, PoolIx, PurchaseIx, PurchaseSet, TypeIx, TypeSet, ZoneIx, ZoneSet};
 use crate::model::daemon::Overhead;
@@ -56,6 +57,9 @@ pub(crate) struct Purchase {
     pub(crate) reservation: Option<Text>,
     /// Instances the reservation still has; `None` where there is no reservation or no count.
     pub(crate) remaining: Option<u32>,
+    /// What an interruption may cost at most of a node that is bought so; nothing of one that is
+    /// not spot.
+    pub(crate) interruption: NodeInterruptionCost,
 }
 
 /// One usable offering of a type.
@@ -65,6 +69,8 @@ pub(crate) struct TypeOffering {
     pub(crate) zone: ZoneIx,
     /// Index of the purchase.
     pub(crate) purchase: PurchaseIx,
+    /// The first purchase that launches the same, whatever its interruptions may cost.
+    pub(crate) launched_as: PurchaseIx,
     /// What it is chosen at: what it costs, and what its interruptions cost where the NodePool
     /// says that.
     pub(crate) price: UsdPerHour,
@@ -86,7 +92,9 @@ pub(crate) struct PoolType<'a> {
     pub(crate) capacity: Resources,
     /// What DaemonSets take.
     pub(crate) overhead: Rc<Overhead>,
-    /// Usable offerings within the pool's requirements, by zone and purchase.
+    /// Usable offerings within the pool's requirements. A spot offering comes once for each cost of
+    /// its interruptions, one after the other, and of two that the same pods may use the cheaper
+    /// first.
     pub(crate) offerings: Vec<TypeOffering>,
 }
 
@@ -112,6 +120,9 @@ pub(crate) struct Pool<'a> {
     pub(crate) min_values: Vec<(Text, u32)>,
     /// Whether offerings are chosen by more than their prices.
     pub(crate) is_weighted: bool,
+    /// Ways of buying that pods may use, by [what decides](crate::model::interruption) what their
+    /// interruptions cost; empty where nothing tells pods apart.
+    pub(super) bought_for: BTreeMap<Text, PurchaseSet>,
     /// Why it can launch nothing, whichever the pod.
     pub(crate) unfit: Option<NodePoolUnfit>,
     /// Whether no node could meet the pool's own requirements.
@@ -194,6 +205,11 @@ impl Pool<'_> {
         left
     }
 
+    /// Whether pods differ in what their interruptions cost here.
+    pub(crate) fn tells_pods_apart(&self) -> bool {
+        !self.bought_for.is_empty()
+    }
+
     /// The zone at an index.
     pub(crate) fn zone(&self, index: ZoneIx) -> &Text {
         &self.zones[index]
@@ -214,6 +230,20 @@ impl PoolType<'_> {
     ) -> impl Iterator<Item = &TypeOffering> {
         self.offerings.iter().filter(move |offering| {
             zones.contains(offering.zone) && purchases.contains(offering.purchase)
+        })
+    }
+
+    /// Offerings in some of the zones, bought in some of the ways, each once: at the least that it
+    /// may be chosen at.
+    pub(crate) fn launchable_in(
+        &self,
+        zones: ZoneSet,
+        purchases: PurchaseSet,
+    ) -> impl Iterator<Item = &TypeOffering> {
+        let mut before = None;
+        self.offerings_in(zones, purchases).filter(move |offering| {
+            let own = Some((offering.zone, offering.launched_as));
+            std::mem::replace(&mut before, own) != own
         })
     }
 

@@ -5,6 +5,7 @@ use domain::instance_type::CapacityType;
 
 use super::launchable::{Compatible, Pool, PoolType, PricedType, TypeOffering, TypeRate};
 use crate::ids::{PurchaseSet, ZoneSet};
+use crate::model::memo::Memo;
 
 impl Pool<'_> {
     /// Ways of buying of one capacity type.
@@ -14,6 +15,22 @@ impl Pool<'_> {
             .filter(|(_, purchase)| purchase.capacity_type == capacity_type)
             .map(|(index, _)| index)
             .collect()
+    }
+
+    /// Whether on-demand is launched of these types, since all of them are chosen at more on spot:
+    /// then a launch asks for no spot.
+    pub(crate) fn passes_over_spot(&self, memo: &Memo, compatible: &Compatible) -> bool {
+        if !self.is_weighted || !self.min_values.is_empty() {
+            return false;
+        }
+        let least = |capacity_type| {
+            let purchases = compatible.purchases & self.bought_as(capacity_type);
+            let priced = memo.cheapest(self, compatible.zones, purchases);
+            let mut own = priced.iter().filter(|own| compatible.types.contains(own.index));
+            own.next().map(|own| own.offering.price)
+        };
+        let spot = least(CapacityType::Spot);
+        spot.zip(least(CapacityType::OnDemand)).is_some_and(|(spot, own)| spot > own)
     }
 
     /// Types with an offering in some of the zones, bought in some of the ways, each with its

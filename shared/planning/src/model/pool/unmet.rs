@@ -121,7 +121,7 @@ impl Unmet<'_> {
             Some(KeyKind::InstanceType { .. }) => {
                 one.labels.get(key).into_iter().flatten().map(|value| &**value).collect()
             }
-            Some(KeyKind::Region | KeyKind::Hostname) | None => Vec::new(),
+            Some(KeyKind::Region | KeyKind::Hostname | KeyKind::Interruption) | None => Vec::new(),
         }
     }
 

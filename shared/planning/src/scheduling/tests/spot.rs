@@ -2,12 +2,18 @@
 
 use domain::Text;
 use domain::instance_type::CapacityType;
-use domain::label::{SPOT_INTERRUPTION_COST, SPOT_INTERRUPTIONS_MAX};
+use domain::label::{
+    CAPACITY_TYPE, SPOT_INTERRUPTION_COST, SPOT_INTERRUPTION_COST_DO_NOT_DISRUPT,
+    SPOT_INTERRUPTIONS_MAX,
+};
+use domain::plan::Plan;
+use domain::pod::{DoNotDisrupt, GracePeriodSeconds};
 use domain::resource::{Resources, USD_PER_HOUR};
-use domain::spot::{OfferingHistory, SpotHistory};
+use domain::spot::{InterruptionCost, OfferingHistory, SpotHistory};
 
 use crate::testing::{
-    Cluster, claim_of, cluster, instance_type, now, offering, pod, usd, with_spot,
+    Cluster, PodMaker, claim_of, cluster, instance_type, is, node, node_pool_of, now, offering,
+    place_of, pod, usd, with_spot,
 };
 
 /// `m.large` in zones `a` and `b`; `b` is 10 % dearer. On demand it costs 0.10.
@@ -126,4 +132,118 @@ fn a_limit_in_dollars_counts_what_nodes_cost_and_not_what_their_interruptions_do
         .default_pool(|pool| pool.limits = Resources::new().with(USD_PER_HOUR, limit));
     let plan = remembering(world, seen(A_IS_BAD)).pod(pod("p")).plan();
     assert!(plan.unschedulable.is_empty(), "{:?}", plan.unschedulable);
+}
+
+/// Spot is taken back about twice in 100 node-hours.
+const SELDOM: &[(&str, f64, f64)] = &[("a", 200.0, 4.0), ("b", 200.0, 4.0)];
+
+fn calm() -> Cluster {
+    remembering(two_zones(), seen(SELDOM))
+}
+
+fn costing(pod: PodMaker, cost: &str) -> PodMaker {
+    let cost = InterruptionCost::parse(cost).unwrap();
+    pod.with(|spec| spec.spot_interruption_cost = Some(cost))
+}
+
+fn bought(plan: &Plan, pod: &str) -> CapacityType {
+    claim_of(plan, pod).offering.capacity_type
+}
+
+#[test]
+fn on_demand_is_bought_for_pods_whose_interruption_is_dear_and_spot_for_the_rest() {
+    let world = calm().pod(costing(pod("dear").cpu(1500), "200h"));
+    let plan = world.pods(3, &pod("web").cpu(1500)).plan();
+    assert_eq!(bought(&plan, "dear"), CapacityType::OnDemand);
+    for name in ["web-0", "web-1", "web-2"] {
+        assert_eq!(bought(&plan, name), CapacityType::Spot);
+    }
+    assert_eq!(plan.totals.hourly_after, usd(0.10 + 3.0 * 0.030), "a plan says what it costs");
+}
+
+#[test]
+fn a_pod_that_costs_a_little_stays_on_spot() {
+    let plan = calm().pod(costing(pod("dear").cpu(1500), "10h")).pod(pod("web").cpu(1500)).plan();
+    assert_eq!(bought(&plan, "dear"), CapacityType::Spot);
+    assert_eq!(claim_of(&plan, "dear").offering.price, usd(0.030));
+    let zones: Vec<&str> = claim_of(&plan, "web").offerings.iter().map(|own| &*own.zone).collect();
+    assert_eq!(zones, ["a", "b"], "each offering is listed once");
+}
+
+#[test]
+fn pods_that_the_notice_does_not_do_for_cost_what_the_pool_says_of_them() {
+    let world = || annotated(calm(), SPOT_INTERRUPTION_COST_DO_NOT_DISRUPT, "$5");
+    let held = pod("held").cpu(1500).having(|pod| pod.do_not_disrupt = Some(DoNotDisrupt::Always));
+    let slow = pod("slow").cpu(1500).with(|spec| spec.termination_grace = GracePeriodSeconds(121));
+    let quick =
+        pod("quick").cpu(1500).with(|spec| spec.termination_grace = GracePeriodSeconds(120));
+    let plan = world().pod(held.clone()).pod(slow).pod(quick).plan();
+    assert_eq!(bought(&plan, "held"), CapacityType::OnDemand);
+    assert_eq!(bought(&plan, "slow"), CapacityType::OnDemand);
+    assert_eq!(bought(&plan, "quick"), CapacityType::Spot);
+    let plan = world().pod(costing(held, "0s")).plan();
+    assert_eq!(bought(&plan, "held"), CapacityType::Spot, "what it says itself comes first");
+    let plan =
+        calm().pod(pod("held").having(|pod| pod.do_not_disrupt = Some(DoNotDisrupt::Always)));
+    assert_eq!(bought(&plan.plan(), "held"), CapacityType::Spot, "nobody asked");
+}
+
+#[test]
+fn a_dear_pod_is_never_pending_for_want_of_on_demand() {
+    let spot_only = calm().default_pool(|pool| {
+        pool.template = node_pool_of("x", &[is(CAPACITY_TYPE, "spot")]).template;
+    });
+    let plan = spot_only.pod(costing(pod("dear"), "$100")).plan();
+    assert_eq!(bought(&plan, "dear"), CapacityType::Spot);
+}
+
+#[test]
+fn cheap_pods_fill_the_node_of_a_dear_one_where_that_is_cheapest() {
+    let world = calm().pod(costing(pod("dear").cpu(1000), "200h"));
+    let plan = world.pods(2, &pod("web").cpu(500)).plan();
+    assert_eq!(plan.node_claims.len(), 1, "{:?}", plan.node_claims);
+    assert_eq!(bought(&plan, "web-0"), CapacityType::OnDemand);
+}
+
+#[test]
+fn the_lower_bound_holds_where_pods_differ_in_what_their_interruptions_cost() {
+    let world = calm().pods(4, &costing(pod("dear").cpu(900), "200h"));
+    let plan = world.pods(4, &pod("web").cpu(900)).plan();
+    let bound = plan.totals.lower_bound.unwrap();
+    assert!(bound <= usd(0.030 * 4.0), "{bound}: four spot nodes cost no more");
+    assert!(bound > usd(0.030 * 3.0), "{bound}");
+}
+
+#[test]
+fn dollars_of_dear_pods_count_as_many_of_them_as_a_node_holds() {
+    // A tiny pod besides: the average of all pods would have room for more on each node.
+    let world =
+        |cost: &str| calm().pod(costing(pod("dear").cpu(2000), cost)).pods(20, &pod("web").cpu(20));
+    assert_eq!(bought(&world("$3").plan(), "dear"), CapacityType::Spot, "2 % of $3 is $0.06");
+    assert_eq!(bought(&world("$4").plan(), "dear"), CapacityType::OnDemand, "2 % of $4 is $0.08");
+}
+
+#[test]
+fn pods_that_cost_time_and_pods_that_cost_dollars_are_told_apart() {
+    let world = calm().pods(3, &costing(pod("train").cpu(1500), "$10"));
+    let plan = world.pods(6, &costing(pod("web").cpu(1500), "15m")).plan();
+    for index in 0..3 {
+        assert_eq!(bought(&plan, &format!("train-{index}")), CapacityType::OnDemand);
+    }
+    for index in 0..6 {
+        assert_eq!(bought(&plan, &format!("web-{index}")), CapacityType::Spot);
+    }
+}
+
+#[test]
+fn pods_find_the_nodes_that_were_launched_for_them() {
+    let spot = |name: &str| node(name).label(CAPACITY_TYPE, "spot").of_type("m.large").starting();
+    let world = calm().node(spot("n1")).node(node("n2").of_type("m.large").starting());
+    let world = world.pod(costing(pod("dear").cpu(1500), "1000h"));
+    let plan = world.node(spot("n3")).pods(2, &pod("web").cpu(1500)).plan();
+    assert_eq!(place_of(&plan, "dear"), Some("n2"));
+    assert_eq!(
+        [0, 1].map(|index| place_of(&plan, &format!("web-{index}"))),
+        [Some("n1"), Some("n3")]
+    );
 }
