@@ -44,6 +44,7 @@ mod reach;
 mod report;
 mod resource;
 mod saving;
+mod spot_share;
 mod spread;
 mod state;
 mod terms;
@@ -83,6 +84,7 @@ pub fn check(snapshot: &ClusterSnapshot, plan: &Plan) -> Vec<Violation> {
     claim::check_new(&index, &mut report);
     claim::check_placements(&index, &mut report);
     offering::check_reservations(&index, &mut report);
+    spot_share::check(&index, &mut report);
     let state = State::after_launch(&index);
     volume_rules::check_exclusive(&index, &state, &mut report);
     affinity::check_anti_affinity(&index, &state, &mut report);

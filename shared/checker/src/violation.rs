@@ -209,6 +209,11 @@ rules! {
     MovePods => "move-pods",
     /// A consolidation saves nothing.
     NoSaving => "no-saving",
+    /// A claim for pods with a share on one spot offering leaves EC2 a choice.
+    SpotShareChoice => "spot-share-choice",
+    /// More than a share of a workload's replicas would be on one spot offering, though another has
+    /// room.
+    SpotShare => "spot-share",
     /// A consolidation moves pods to spot where their interruptions cost more than it saves.
     DearInterruptions => "dear-interruptions",
     /// A disruption says that it saves more or less than it does.

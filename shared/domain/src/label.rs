@@ -79,6 +79,9 @@ pub const SPOT_INTERRUPTION_COST: &str = "outrigger.dev/spot-interruption-cost";
 /// do for, one that is not to be disrupted or takes longer to end.
 pub const SPOT_INTERRUPTION_COST_DO_NOT_DISRUPT: &str =
     "outrigger.dev/spot-interruption-cost-do-not-disrupt";
+/// Annotation of a NodePool or a pod: at most this share of a workload's replicas on one spot
+/// offering, such as `30%`.
+pub const SPOT_OFFERING_SHARE: &str = "outrigger.dev/spot-offering-share";
 /// Annotation of a NodePool: above how many interruptions in 100 node-hours a spot offering is left
 /// out while another remains.
 pub const SPOT_INTERRUPTIONS_MAX: &str = "outrigger.dev/spot-interruptions-max";

@@ -11,7 +11,7 @@ use crate::pvc_spec::PvcSpec;
 use crate::requirement::Requirement;
 use crate::resource::Resources;
 use crate::selector::LabelSelector;
-use crate::spot::InterruptionCost;
+use crate::spot::{InterruptionCost, SpotOfferingShare};
 use crate::taint::Toleration;
 use crate::{SignedDuration, Text, Timestamp};
 
@@ -289,6 +289,9 @@ pub struct PodSpec {
     /// What an interruption of the pod costs: its annotation
     /// `outrigger.dev/spot-interruption-cost`, which stands here since it decides what is launched.
     pub spot_interruption_cost: Option<InterruptionCost>,
+    /// How much of its workload may be on one spot offering: its annotation
+    /// `outrigger.dev/spot-offering-share`.
+    pub spot_offering_share: Option<SpotOfferingShare>,
 }
 
 /// `terminationGracePeriodSeconds` of a pod, in seconds; 30 when unset.

@@ -11,6 +11,7 @@ mod costs;
 mod policy;
 mod rate;
 mod rates;
+mod share;
 
 #[cfg(test)]
 mod tests;
@@ -26,6 +27,7 @@ pub use costs::{INTERRUPTION_NOTICE, InterruptionCosts, NodeInterruptionCost, Po
 pub use policy::{InterruptionCost, SpotPolicy, SpotPolicyError};
 pub use rate::InterruptionRate;
 pub use rates::{SpotEstimate, SpotRates};
+pub use share::{SpotOfferingShare, SpotOfferingShareError};
 
 /// After so long an interruption, a launch, a recommendation or a node-hour counts half.
 pub const HALF_LIFE: SignedDuration = SignedDuration::from_hours(72);

@@ -5,7 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use domain::label::{DO_NOT_DISRUPT, POD_DELETION_COST, SPOT_INTERRUPTION_COST};
+use domain::label::{
+    DO_NOT_DISRUPT, POD_DELETION_COST, SPOT_INTERRUPTION_COST, SPOT_OFFERING_SHARE,
+};
 use domain::pod::{
     DoNotDisrupt, NodeInclusionPolicy, NodeSelectorTerm, Pod, PodAffinityTerm, PodSpec,
     PreferredPodTerm, TopologySpreadConstraint, VolumeUse,
@@ -39,6 +41,9 @@ pub(crate) fn annotations(pod: &Pod) -> BTreeMap<String, String> {
     }
     if let Some(cost) = pod.spec.spot_interruption_cost {
         annotations.insert(SPOT_INTERRUPTION_COST.to_owned(), cost.to_string());
+    }
+    if let Some(share) = pod.spec.spot_offering_share {
+        annotations.insert(SPOT_OFFERING_SHARE.to_owned(), format!("{}%", share.percent));
     }
     annotations
 }

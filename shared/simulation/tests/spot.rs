@@ -14,6 +14,7 @@ use domain::resource::{CPU, MEMORY, PODS, Resources};
 use domain::settings::Settings;
 use domain::workload::WorkloadKind;
 use domain::{SignedDuration, Text};
+use manifests::Object;
 use simulation::api::WorkloadId;
 use simulation::report::{Happening, Report};
 use simulation::scenario::{
@@ -329,6 +330,67 @@ fn on_demand_for_dear_pods_and_spot_for_the_rest_costs_less_than_either_for_all(
     assert!(spot.1 > 0, "{spot:?}");
     assert_eq!(both.1, 0, "no dear pod loses its node");
     assert!(both.0 < spot.0 * 0.9 && both.0 < on_demand.0 * 0.9, "{spot:?} {on_demand:?} {both:?}");
+}
+
+/// Ten replicas, scaled to twelve and back; then EC2 takes back every instance of one offering. The
+/// most replicas, of which each has a node, that this hits.
+fn hit_at_once(annotation: &str, seed: u64) -> usize {
+    let families = ["m5a", "m6a", "m5", "m6i"];
+    let offering = |(index, family): (i64, &str), zone: &str| Spot {
+        instance_type: format!("{family}.large").into(),
+        zone: format!("us-east-1{zone}").into(),
+        price: UsdPerHour::from_nanos(30_000_000 + 300_000 * index),
+        rate: 0.0,
+    };
+    let families = (0..).zip(families);
+    let offerings: Vec<Spot> =
+        families.flat_map(|own| ["a", "b"].map(|zone| offering(own, zone))).collect();
+    let hours = SignedDuration::from_hours(3);
+    let build = |(instance_type, zone): (Text, Text)| {
+        let scales = [(1, 10), (60, 12), (120, 10)];
+        let mut own = scenario(&offerings, "", hours, scales);
+        own.seed = seed;
+        let filter = InstanceFilter {
+            instance_type: Some(instance_type),
+            zone: Some(zone),
+            ..InstanceFilter::default()
+        };
+        let action = Action::Interrupt { filter, count: usize::MAX };
+        own.timeline.push(Step { at: hours - SignedDuration::from_mins(10), action });
+        for object in own.timeline.iter_mut().filter_map(|step| match &mut step.action {
+            Action::Apply(objects) => Some(objects),
+            _ => None,
+        }) {
+            annotate(object, annotation);
+        }
+        own
+    };
+    let hit = |own: &Spot| {
+        let report = run(build((own.instance_type.clone(), own.zone.clone())));
+        let warned = |what: &Happening| matches!(what, Happening::InterruptionWarning { .. });
+        report.timeline.iter().filter(|entry| warned(&entry.what)).count()
+    };
+    offerings.iter().map(hit).max().unwrap()
+}
+
+/// NodePools among the objects ask for a share.
+fn annotate(objects: &mut [Object], share: &str) {
+    for object in objects {
+        if let Object::NodePool(pool) = object
+            && !share.is_empty()
+        {
+            pool.annotations.insert(label::SPOT_OFFERING_SHARE.into(), share.into());
+        }
+    }
+}
+
+#[test]
+fn when_one_offering_is_interrupted_at_once_at_most_the_share_of_the_replicas_goes() {
+    for seed in 0..3 {
+        let (all, share) = (hit_at_once("", seed), hit_at_once("30%", seed));
+        println!("seed {seed}: {all} of 10 without, {share} with a share of 30 %");
+        assert!(all > 3 && (1..=3).contains(&share), "{all} {share}");
+    }
 }
 
 #[test]

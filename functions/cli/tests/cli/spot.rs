@@ -157,3 +157,26 @@ fn a_pod_says_what_its_interruption_costs_and_what_is_no_cost_is_warned_about() 
     assert!(run.err.contains("is no cost of an interruption"), "{run:?}");
     assert!(run.err.contains("default/train"), "{run:?}");
 }
+
+#[test]
+fn a_workload_with_a_share_is_spread_over_spot_offerings() {
+    let share = |text: &str| {
+        let own = POOL
+            .replace("outrigger.dev/spot-interruption-cost: 2h", text)
+            .replace("values: [us-east-1a]", "values: [us-east-1a, us-east-1b]");
+        let own = own.split("---").next().unwrap().to_owned()
+            + "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {replicas: 4, \
+               selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: \
+               {containers: [{name: web, image: web, resources: {requests: {cpu: 1500m}}}]}}}\n";
+        let workspace = Workspace::with(&[("share.yaml", &own)]);
+        let run = workspace.run(&format!("plan -f share.yaml {NOW}"));
+        (run.err.clone(), run.out.matches(" spot in us-east-1").count(), run)
+    };
+    let (_, nodes, run) = share("outrigger.dev/spot-offering-share: 25%");
+    assert_eq!(nodes, 4, "{run:?}");
+    for offering in ["m5.large spot in us-east-1a", "m5a.large spot in us-east-1b"] {
+        assert_eq!(run.out.matches(offering).count(), 1, "{run:?}");
+    }
+    let (err, _, _) = share("outrigger.dev/spot-offering-share: half");
+    assert!(err.contains("\"half\" is no share of a workload's replicas"), "{err}");
+}

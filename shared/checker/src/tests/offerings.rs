@@ -4,10 +4,11 @@ use domain::instance_type::{CapacityType, InstanceTypes};
 use domain::label::{CAPACITY_TYPE, INSTANCE_TYPE, SPOT_INTERRUPTIONS_MAX};
 use domain::node_pool::NodePool;
 use domain::plan::{LaunchOffering, PlannedNodeClaim};
+use domain::pod::OwnerKind;
 use domain::requirement::{Operator, Requirement};
 use domain::resource::NVIDIA_GPU;
 use domain::snapshot::ClusterSnapshot;
-use domain::spot::{InterruptionCost, OfferingHistory, SpotHistory};
+use domain::spot::{InterruptionCost, OfferingHistory, SpotHistory, SpotOfferingShare};
 
 use crate::Rule;
 use crate::testing::*;
@@ -195,4 +196,32 @@ fn spot_is_not_asked_for_where_interruptions_of_its_pods_cost_more_than_it_saves
         &bought(on_demand(&["small"])),
         &[Rule::OfferingNotCheapest, Rule::OfferingsCapacityType],
     );
+}
+
+fn sharing(name: &str) -> PodMaker {
+    let share = SpotOfferingShare::parse("50%").ok();
+    pod(name).owned_by(OwnerKind::ReplicaSet).with(|spec| spec.spot_offering_share = share)
+}
+
+#[test]
+fn pods_with_a_share_on_one_spot_offering_leave_ec2_no_choice() {
+    let cluster = pooled([sharing("p"), sharing("q")]);
+    let one = |name: &str, pod: &str| claim_in(name, &[pod], &["small"], "a", CapacityType::Spot);
+    let two = claim_in("m", &["q"], &["small", "big"], "b", CapacityType::Spot);
+    breaks(&cluster, &plan([one("n", "p"), two]), &[Rule::SpotShareChoice]);
+    let other = claim_in("m", &["q"], &["small"], "b", CapacityType::Spot);
+    allows(&cluster, &plan([one("n", "p"), other]));
+    breaks(&cluster, &plan([one("n", "p"), one("m", "q")]), &[Rule::SpotShare]);
+}
+
+#[test]
+fn a_share_is_exceeded_where_nothing_else_has_room() {
+    let one = |name: &str, pod: &str, zone: &str| {
+        claim_in(name, &[pod], &["small"], zone, CapacityType::Spot)
+    };
+    let cluster = pooled([sharing("p"), sharing("q"), sharing("r")]);
+    // Of three, one may be on each of the two offerings that cost the same.
+    allows(&cluster, &plan([one("n", "p", "a"), one("m", "q", "b"), one("o", "r", "a")]));
+    let all = plan([one("n", "p", "a"), one("m", "q", "a"), one("o", "r", "a")]);
+    breaks(&cluster, &all, &[Rule::SpotShare]);
 }

@@ -77,6 +77,16 @@ pub enum Unconsolidatable {
         /// What is added to the nodes that its pods would go to.
         weight: UsdPerHour,
     },
+    /// More than its share of a workload's replicas would be on one spot offering.
+    #[error("more than its share of {workload} would be on {instance_type} spot in {zone}")]
+    SpotShare {
+        /// Namespace and name of the pods' owner.
+        workload: Text,
+        /// The instance type.
+        instance_type: Text,
+        /// The zone.
+        zone: Text,
+    },
     /// kube-scheduler would put its pods elsewhere than planned, and nodes for those that find no
     /// place then cost what it would save.
     #[error(

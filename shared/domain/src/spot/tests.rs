@@ -196,3 +196,12 @@ fn an_interruption_cost_is_written_as_it_is_read() {
     assert_eq!(InterruptionCost::parse("90m").unwrap().to_string(), "1h30m");
     assert_eq!(InterruptionCost::parse("soon"), None);
 }
+
+#[test]
+fn a_share_is_whole_percent_and_lets_one_replica_be_anywhere() {
+    let share = SpotOfferingShare::parse("30%").unwrap();
+    assert_eq!([0, 1, 3, 4, 10, 11].map(|count| share.most_of(count)), [1, 1, 1, 1, 3, 3]);
+    for wrong in ["30", "0%", "101%", "-5%", "%", "1.5%"] {
+        assert!(SpotOfferingShare::parse(wrong).is_err(), "{wrong}");
+    }
+}

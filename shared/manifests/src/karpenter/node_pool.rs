@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use domain::label::Labels;
+use domain::label::{Labels, SPOT_OFFERING_SHARE};
 use domain::node_pool::{NodeClaimTemplate, NodePool};
 use domain::resource::{
     AMD_GPU, AWS_NEURON, CPU, EPHEMERAL_STORAGE, MEMORY, NODES, NVIDIA_GPU, PODS, Resources,
     USD_PER_HOUR,
 };
-use domain::spot::SpotPolicy;
+use domain::spot::{SpotOfferingShare, SpotPolicy};
 
 use super::disruption::read_disruption;
 use super::metadata::{read_metadata_or_newer, read_ready};
@@ -97,6 +97,10 @@ pub(crate) fn read_node_pool(root: Field<'_>) -> Option<NodePool> {
 fn warn_of_annotations(field: Field<'_>, annotations: &Labels) {
     for (key, error) in SpotPolicy::errors(annotations) {
         field.get(key).warn(format!("{error}: it has no effect"));
+    }
+    let share = annotations.get(SPOT_OFFERING_SHARE).map(|text| SpotOfferingShare::parse(text));
+    if let Some(Err(error)) = share {
+        field.get(SPOT_OFFERING_SHARE).warn(format!("{error}: it has no effect"));
     }
 }
 

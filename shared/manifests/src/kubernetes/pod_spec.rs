@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use domain::Text;
-use domain::label::{Labels, SPOT_INTERRUPTION_COST, normalized_key};
+use domain::label::{Labels, SPOT_INTERRUPTION_COST, SPOT_OFFERING_SHARE, normalized_key};
 use domain::pod::{
     GracePeriodSeconds, HostPort, PodRequests, PodSpec, PreferredNodeTerm, VolumeUse,
 };
 use domain::resource::Resources;
-use domain::spot::{InterruptionCost, SpotPolicyError};
+use domain::spot::{InterruptionCost, SpotOfferingShare, SpotPolicyError};
 
 use super::priority::{PriorityRef, is_critical};
 use super::selector::{node_selector_term, node_selector_terms, tolerations};
@@ -59,6 +59,7 @@ pub(crate) fn pod_spec(
             .integer()
             .map_or_else(GracePeriodSeconds::default, GracePeriodSeconds),
         spot_interruption_cost: None,
+        spot_offering_share: None,
     };
     (read, priority)
 }
@@ -72,6 +73,13 @@ pub(super) fn read_annotations(annotations: Field<'_>, spec: &mut PodSpec) {
         if spec.spot_interruption_cost.is_none() {
             let error = SpotPolicyError::Cost(text.into());
             cost.warn(format!("{error}: it has no effect"));
+        }
+    }
+    let share = annotations.get(SPOT_OFFERING_SHARE);
+    if let Some(text) = share.str() {
+        match SpotOfferingShare::parse(text) {
+            Ok(own) => spec.spot_offering_share = Some(own),
+            Err(error) => share.warn(format!("{error}: it has no effect")),
         }
     }
 }

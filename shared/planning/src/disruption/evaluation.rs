@@ -12,6 +12,7 @@ use super::score::Scores;
 use super::trial::{Trial, Trials};
 use crate::ids::{NodeIx, PodIx};
 use crate::model::Model;
+use crate::scheduling::spot_share::Exceeded;
 use crate::work::{Item, NewNode};
 
 /// Times that new nodes are given more room, for pods that kube-scheduler would leave without a
@@ -121,6 +122,18 @@ impl Draft {
             let found = replacements(trials, &removal)?;
             after = found.price;
             trial.packed = found.packed;
+        }
+        if let Some(before) = &trials.spot_shares {
+            let mut shares = before.clone();
+            shares.leave(model, &nodes);
+            shares.place(model, &trial.moved);
+            let mut limits = trials.limits_with(&nodes, &trial);
+            shares.pin_all(trials.scope, &mut limits, &mut trial.packed);
+            after = trial.packed.iter().filter_map(|own| own.price(model, trials.scope.memo)).sum();
+            if let Some(Exceeded { workload, instance_type, zone }) = shares.exceeded_beyond(before)
+            {
+                return Err(Unconsolidatable::SpotShare { workload, instance_type, zone });
+            }
         }
         let dearer = dearer_on_hosts(model, &trial);
         let savings = before - after - dearer;

@@ -24,6 +24,7 @@ use crate::model::node::NodeView;
 use crate::model::successor::{must_move, needs_successor};
 use crate::packing::pack;
 use crate::placement::Placer;
+use crate::scheduling::spot_share::SpotShares;
 use crate::scheduling::{Launched, Scheduling};
 use crate::work::{Item, NewNode};
 
@@ -85,6 +86,8 @@ pub(super) struct Trials<'s, 'a> {
     dual_prices: IndexVec<ShapeIx, f64>,
     /// The share of them that no new nodes cost less than.
     proven_share: f64,
+    /// How replicas are spread over spot offerings, where somebody asks for that.
+    pub(super) spot_shares: Option<SpotShares<'a>>,
 }
 
 impl<'s, 'a> Trials<'s, 'a> {
@@ -138,6 +141,7 @@ impl<'s, 'a> Trials<'s, 'a> {
             unschedulable,
             dual_prices: IndexVec::new(),
             proven_share: 0.0,
+            spot_shares: SpotShares::of(model, &scheduling.placed),
         }
     }
 
@@ -255,6 +259,12 @@ impl<'s, 'a> Trials<'s, 'a> {
         let items = std::mem::take(&mut trial.items);
         let packing = pack(self.scope, &trial.state, &mut limits, &items);
         trial.packed = packing.nodes;
+        if let Some(shares) = &self.spot_shares {
+            let mut shares = shares.clone();
+            shares.leave(self.model, nodes);
+            shares.place(self.model, &trial.moved);
+            trial.packed = shares.settle(self.scope, &mut limits, trial.packed);
+        }
         trial.failed.extend(packing.left);
         trial
     }
@@ -291,6 +301,10 @@ impl<'s, 'a> Trials<'s, 'a> {
 
     /// Keeps what a trial did: the nodes are removed, and their pods are where it placed them.
     pub(super) fn commit(&mut self, nodes: &[NodeIx], trial: Trial) {
+        if let Some(shares) = &mut self.spot_shares {
+            shares.leave(self.model, nodes);
+            shares.place(self.model, &trial.moved);
+        }
         let mut state = trial.state;
         for node in nodes.iter().filter(|node| !trial.removed.contains(node)) {
             self.remove(&mut state, *node);

@@ -10,6 +10,7 @@ mod offerings;
 mod priority;
 mod retry;
 mod soft_spread;
+pub(crate) mod spot_share;
 pub(crate) mod static_capacity;
 pub(crate) mod unschedulable;
 mod zones;
@@ -41,6 +42,7 @@ use crate::work::NewNode;
 use attempt::{Attempt, budget, demand};
 use claim::Names;
 pub use offerings::offerings_of_claim;
+use spot_share::SpotShares;
 
 /// Places for all pods that need one; disrupts nothing.
 pub fn schedule(snapshot: &ClusterSnapshot) -> Plan {
@@ -95,13 +97,16 @@ impl Scheduling {
         let mut placer = Placer::new(scope, state.clone());
         let Attempt { mut outcome, packing, mut limits, mut relaxation } =
             retry::best_attempt(&mut placer, &state, &waiting);
-        let packing = priority::enforce_priorities(
+        let mut packing = priority::enforce_priorities(
             scope,
             &placer.state,
             &mut limits,
             &outcome.items,
             packing,
         );
+        if let Some(mut shares) = SpotShares::of(model, &outcome.placed) {
+            packing.nodes = shares.settle(scope, &mut limits, packing.nodes);
+        }
         outcome.failed.extend(packing.left);
         let demand = demand(model, &outcome, &packing.nodes);
         let lower_bound = relaxation.as_mut().map_or(UsdPerHour::ZERO, |relaxation| {

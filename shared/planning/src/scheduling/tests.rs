@@ -18,6 +18,7 @@ mod reason;
 mod requirement;
 mod reservation;
 mod spot;
+mod spot_share;
 mod spread;
 mod trap;
 mod volume;

@@ -73,6 +73,8 @@ pub(crate) enum NotConsolidatedCode {
     SavingTooSmall,
     /// The pods would go to spot nodes, where their interruptions cost more than is saved.
     DearInterruptions,
+    /// More than its share of a workload's replicas would be on one spot offering.
+    SpotShare,
     /// kube-scheduler would spread the pods otherwise, which costs what would be saved.
     SchedulerDivergence,
     /// The saving scores too low for a NodePool with `consolidationPolicy: Balanced`.
@@ -121,6 +123,7 @@ impl From<&Unconsolidatable> for NotConsolidatedCode {
             Unconsolidatable::NotLaunchable(_) => Self::ReplacementNotLaunchable,
             Unconsolidatable::TooLittle { .. } => Self::SavingTooSmall,
             Unconsolidatable::DearInterruptions { .. } => Self::DearInterruptions,
+            Unconsolidatable::SpotShare { .. } => Self::SpotShare,
             Unconsolidatable::SchedulerDivergence { .. } => Self::SchedulerDivergence,
             Unconsolidatable::Unbalanced { .. } => Self::ScoreTooLow,
             Unconsolidatable::Later { .. } => Self::AnotherMoveFirst,

@@ -20,9 +20,11 @@ impl Pool<'_> {
     /// Whether on-demand is launched of these types, since all of them are chosen at more on spot:
     /// then a launch asks for no spot.
     pub(crate) fn passes_over_spot(&self, memo: &Memo, compatible: &Compatible) -> bool {
-        if !self.is_weighted || !self.min_values.is_empty() {
-            return false;
-        }
+        self.is_weighted && self.min_values.is_empty() && self.is_dearer_on_spot(memo, compatible)
+    }
+
+    /// Whether the cheapest spot offering of these types is chosen at more than on-demand.
+    pub(crate) fn is_dearer_on_spot(&self, memo: &Memo, compatible: &Compatible) -> bool {
         let least = |capacity_type| {
             let purchases = compatible.purchases & self.bought_as(capacity_type);
             let priced = memo.cheapest(self, compatible.zones, purchases);
