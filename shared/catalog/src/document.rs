@@ -272,6 +272,8 @@ impl Reader {
             "available",
             "reservationId",
             "reservationCapacity",
+            // Shown where a history is given, and remembered in SpotHistories.
+            "interruptionsPer100NodeHours",
         ];
         let fields = path.object(value)?;
         Path::check_fields(path.place, Some(path), &fields, FIELDS)?;

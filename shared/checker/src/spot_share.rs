@@ -108,9 +108,7 @@ fn check_room(
     let Some((owned, (_, most))) = first.counts.first_key_value() else { return };
     let is_alike = |own: &&Asking<'_, '_>| {
         let mut pods = own.place.placed.iter().map(|id| index.pods().list[*id].pod);
-        own.pool == first.pool
-            && own.counts.keys().eq([owned])
-            && pods.all(names_no_zone)
+        own.pool == first.pool && own.counts.keys().eq([owned]) && pods.all(names_no_zone)
     };
     let quoted = &first.planned.claim.offering;
     let there = |zone: &Text| {

@@ -71,7 +71,11 @@ pub(crate) fn run(args: &CatalogArgs) -> Result<Status, CommandError> {
                 by_node_class: BTreeMap::new(),
                 ..instance_types
             };
-            json(&InstanceCatalog::new(&narrowed, class))?
+            let document = InstanceCatalog::new(&narrowed, class);
+            json(&match &rates {
+                Some(rates) => document.with_rates(rates),
+                None => document,
+            })?
         }
     };
     console::write(&output)?;

@@ -72,7 +72,8 @@ fn pod(
         ExplainFormat::Json => {
             let remarks = remarks(args, loaded, &prices);
             let document = PodDocument::new(known, planned, explanation, resident, remarks);
-            Ok(json(&document)?)
+            let place = place_of(known, loaded, planned);
+            Ok(json(&document.with_place(place.as_ref()))?)
         }
     }
 }
@@ -121,12 +122,17 @@ fn node(
 /// What is remembered of the spot offering of a pod's place: its new node, one that has room for
 /// it, or that which it runs on.
 fn about_place(pod: &Pod, loaded: &LoadedSnapshot, planned: &Plan) -> String {
+    place_of(pod, loaded, planned).as_ref().map(about_offering).unwrap_or_default()
+}
+
+/// A pod's place: its new node, one that has room for it, or that which it runs on.
+fn place_of(pod: &Pod, loaded: &LoadedSnapshot, planned: &Plan) -> Option<NodeRow> {
     let new = || planned.node_claims.iter().find(|claim| claim.pods.contains(&pod.key));
     let there = || planned.placements.iter().find(|placement| placement.pod == pod.key);
     let place = new().map(|claim| &claim.name).or_else(|| there().map(|own| &own.node));
-    let Some(place) = place.or(pod.node_name.as_ref()) else { return String::new() };
+    let place = place.or(pod.node_name.as_ref())?;
     let rows = node_row::rows(&loaded.snapshot, planned);
-    rows.iter().rev().find(|row| row.name == *place).map(about_offering).unwrap_or_default()
+    rows.into_iter().rev().find(|row| row.name == *place)
 }
 
 /// What is remembered of a node's spot offering, or of that which was passed over for it, where

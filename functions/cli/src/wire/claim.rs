@@ -106,7 +106,7 @@ impl ClaimDocument {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "SpotPassedOver")]
-struct PassedOverDocument {
+pub(crate) struct PassedOverDocument {
     /// The instance type.
     instance_type: Text,
     /// The availability zone.

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::basis::BasisDocument;
-use super::claim::ClaimDocument;
+use super::claim::{ClaimDocument, PassedOverDocument};
 use super::code::{
     BlockedCode, DisruptionCode, FilterCode, NodePoolCode, NodeRefusalCode, UnschedulableCode,
 };
@@ -21,7 +21,7 @@ use super::node::SpotDocument;
 use super::plan::SourceDocument;
 use super::resident::ResidentDocument;
 use super::{API_VERSION, quantities, word};
-use crate::view::node_row;
+use crate::view::node_row::{self, NodeRow};
 
 /// Instance types named of those that a filter dropped, and nodes of those with one reason.
 const EXAMPLES_MAX: usize = 20;
@@ -53,6 +53,14 @@ pub(crate) struct PodDocument {
     /// The Node or NodeClaim that it gets a place on; absent where it gets none.
     #[serde(skip_serializing_if = "Option::is_none")]
     goes_to: Option<Text>,
+    /// What is remembered of the spot offering of the node that it runs on or gets a place on, and
+    /// what that weighs; absent of others, and without a history.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    spot: Option<SpotDocument>,
+    /// The spot offering that its new node is launched on demand in place of, for what interruptions
+    /// of its pods would cost; absent where it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    spot_passed_over: Option<PassedOverDocument>,
     /// Why it has no place: of the pod itself, or one reason a NodePool; empty where it has one.
     reasons: Vec<String>,
     /// The code of each of `reasons`, in the same order.
@@ -244,6 +252,8 @@ impl PodDocument {
                 .map(|placement| placement.node.clone())
                 .or_else(|| launched.map(|claim| claim.name.clone()))
                 .or_else(|| virtual_pod.and_then(|own| own.place.clone())),
+            spot: None,
+            spot_passed_over: None,
             reasons: reasons.iter().map(ToString::to_string).collect(),
             codes: reasons.iter().map(UnschedulableCode::from).collect(),
             resident: resident.map(ResidentDocument::from),
@@ -254,6 +264,18 @@ impl PodDocument {
             basis,
             warnings,
             errors,
+        }
+    }
+}
+
+impl PodDocument {
+    /// The document with what the node of the pod's place remembers of spot offerings.
+    pub(crate) fn with_place(self, place: Option<&NodeRow>) -> Self {
+        let passed_over = place.and_then(|row| row.spot_passed_over.as_ref());
+        Self {
+            spot: place.and_then(|row| row.spot).map(SpotDocument::from),
+            spot_passed_over: passed_over.map(PassedOverDocument::from),
+            ..self
         }
     }
 }
@@ -275,6 +297,8 @@ impl NodeDocument {
         let is_taken = |taken: &&PlannedDisruption| taken.nodes.iter().any(|node| &**node == name);
         let taken = plan.disruptions.iter().find(is_taken);
         let disruption = taken.map(|taken| DisruptionCode::from(taken.reason));
+        let rows = node_row::rows(snapshot, plan);
+        let row = rows.iter().rev().find(|row| &*row.name == name);
         // What goes is not kept, whatever held it back from going for another reason.
         let kept = || {
             let of_it = plan.blocked.iter().filter(|kept| &*kept.node == name);
@@ -307,13 +331,8 @@ impl NodeDocument {
             blocked: kept().map(|kept| kept.reason.to_string()).collect(),
             blocked_codes: kept().map(|kept| (&kept.reason).into()).collect(),
             disruption,
-            claim: claim.map(|(claim, _)| claim.into()),
-            spot: node_row::rows(snapshot, plan)
-                .iter()
-                .rev()
-                .find(|row| &*row.name == name)
-                .and_then(|row| row.spot)
-                .map(SpotDocument::from),
+            claim: claim.map(|(claim, _)| ClaimDocument::with_spot(claim, row)),
+            spot: row.and_then(|row| row.spot).map(SpotDocument::from),
             filters: explanation
                 .map(|own| own.steps.iter().map(FilterDocument::from).collect())
                 .unwrap_or_default(),

@@ -91,6 +91,31 @@ fn a_catalogue_shows_the_rates_of_a_history() {
     assert!(lines.next().unwrap().trim_end().ends_with("27"), "{run:?}");
     let run = workspace.run("catalog m5a.large");
     assert!(!run.out.contains("TAKEN"), "{run:?}");
+    let rates = |args: &str| -> Vec<Option<f64>> {
+        let json = workspace.run(&format!("catalog m5a.large {args} -o json")).json();
+        let offerings = json["spec"]["instanceTypes"][0]["offerings"].as_array().unwrap().clone();
+        let spot = offerings.into_iter().filter(|own| own["capacityType"] == "spot");
+        spot.map(|own| own["interruptionsPer100NodeHours"].as_f64()).collect()
+    };
+    let known = rates("--spot-history history.yaml");
+    assert!(known[0].unwrap() > 15.0, "{known:?}");
+    assert!(known[1..].iter().all(Option::is_some), "{known:?}");
+    assert!(rates("").iter().all(Option::is_none));
+}
+
+#[test]
+fn a_catalogue_with_rates_is_read_as_one_without() {
+    let workspace = workspace();
+    let catalog = |args: &str| workspace.run(&format!("catalog m5.large m5a.large {args} -o json"));
+    let with = catalog("--spot-history history.yaml").out;
+    std::fs::write(workspace.path("with.json"), with).unwrap();
+    std::fs::write(workspace.path("without.json"), catalog("").out).unwrap();
+    let plan = |name: &str| {
+        workspace.run(&format!("plan -f pool.yaml history.yaml --catalog {name} {NOW}")).out
+    };
+    let plans = ["with.json", "without.json"].map(|name| plan(name).replace(name, "catalog"));
+    assert_eq!(plans[0], plans[1]);
+    assert!(plans[0].contains("m5.large spot in us-east-1a"), "{}", plans[0]);
 }
 
 /// A NodePool that allows both, a pod that is not to be disrupted, and one that may be.
@@ -140,6 +165,10 @@ fn a_plan_says_why_a_dear_pod_is_launched_on_demand() {
     assert_eq!(of_web["spot"]["weightHourlyUsd"], 0.0);
     let run = workspace.run(&format!("explain pod train -f both.yaml {NOW}"));
     assert!(run.out.contains(why), "{run:?}");
+    let json = workspace.run(&format!("explain pod train -f both.yaml {NOW} -o json")).json();
+    assert_eq!(json["spotPassedOver"], *passed_over);
+    let json = workspace.run(&format!("explain pod web -f both.yaml {NOW} -o json")).json();
+    assert_eq!(json["spot"], of_web["spot"]);
 }
 
 #[test]

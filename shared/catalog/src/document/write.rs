@@ -5,9 +5,10 @@
 use std::collections::BTreeMap;
 
 use domain::Text;
-use domain::instance_type::{InstanceType, InstanceTypes, Offering, PriceSource};
+use domain::instance_type::{CapacityType, InstanceType, InstanceTypes, Offering, PriceSource};
 use domain::label;
 use domain::resource::{Resources, ShownAmount};
+use domain::spot::SpotRates;
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -173,6 +174,10 @@ struct Sold {
     /// Instances that are left in the reservation; absent where that is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     reservation_capacity: Option<u32>,
+    /// How often EC2 takes spot instances back, in 100 hours of an instance; absent without a
+    /// history. It is shown only: whoever reads a catalogue passes over it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interruptions_per100_node_hours: Option<f64>,
 }
 
 /// The document of what the node class of that name sees (the default where it has no list of its
@@ -197,6 +202,21 @@ impl InstanceCatalog {
                 instance_types: types.of(name).iter().map(Type::from).collect(),
             },
         }
+    }
+}
+
+impl InstanceCatalog {
+    /// The document with what is remembered of its spot offerings.
+    #[must_use]
+    pub fn with_rates(mut self, rates: &SpotRates) -> Self {
+        for own in &mut self.spec.instance_types {
+            let spot = CapacityType::Spot.as_str();
+            for sold in own.offerings.iter_mut().filter(|sold| sold.capacity_type == spot) {
+                let rate = rates.get(&own.name, &sold.zone).rate;
+                sold.interruptions_per100_node_hours = Some(rate.in_100_node_hours());
+            }
+        }
+        self
     }
 }
 
@@ -247,6 +267,7 @@ impl From<&Offering> for Sold {
             available: *available,
             reservation_id: reservation.as_ref().map(|own| own.id.clone()),
             reservation_capacity: reservation.as_ref().and_then(|own| own.remaining),
+            interruptions_per100_node_hours: None,
         }
     }
 }
