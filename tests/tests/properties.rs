@@ -8,14 +8,17 @@
 use std::collections::BTreeSet;
 
 use domain::cluster_limit::ClusterLimit;
+use domain::drift_waves::{DriftHalt, DriftWaves};
 use domain::instance_type::{InstanceType, Offering};
 use domain::node_pool::NodePool;
+use domain::pdb::CountOrPercent;
 use domain::plan::{Plan, PlannedDisruption};
 use domain::pod::{Pod, PodKey};
 use domain::reason::DisruptionReason;
 use domain::requirement::{Requirement, Requirements, ValueSet};
 use domain::resource::{NODES, Resources, USD_PER_HOUR};
 use domain::snapshot::ClusterSnapshot;
+use domain::stamp::{NODE_POOL_RULES, Stamp};
 use domain::taint::first_untolerated;
 use domain::{Text, label};
 use outrigger_tests::builder::{self, NodeParts, Stage};
@@ -84,6 +87,36 @@ proptest! {
         let replacements = plan.disruptions.iter().flat_map(|own| &own.replacements);
         let bought = plan.node_claims.iter().chain(replacements).flat_map(|claim| &claim.pods);
         prop_assert!(bought.into_iter().all(|pod| priority(pod) >= below));
+    }
+
+    #[test]
+    fn waves_of_drift_are_kept_and_the_checker_agrees(
+        snapshot in cluster(),
+        first in 1_u32..4,
+        is_halted in any::<bool>(),
+    ) {
+        let mut snapshot = snapshot;
+        let halted = is_halted.then(|| DriftHalt { target: None, cause: "no node joins".into() });
+        for pool in &mut snapshot.objects.node_pools {
+            let sizes = vec![CountOrPercent::Count(first)];
+            let halted = halted.clone();
+            pool.options.drift_waves = Some(DriftWaves { sizes, halted, ..DriftWaves::default() });
+            // So that its nodes drift.
+            std::sync::Arc::make_mut(&mut pool.template).hash = Some("new".into());
+            pool.disruption.budgets.clear();
+        }
+        for claim in &mut snapshot.node_claims {
+            let old = Stamp { hash: "old".into(), version: NODE_POOL_RULES.into() };
+            claim.annotations.extend(old.node_pool_annotations());
+        }
+        let plan = planning::plan(&snapshot);
+        let violations = checker::check(&snapshot, &plan);
+        prop_assert!(violations.is_empty(), "{:#?}\n{:#?}", violations, plan);
+        let drifted = plan.disruptions.iter().filter(|own| own.reason == DisruptionReason::Drifted);
+        prop_assert!(!is_halted || drifted.clone().count() == 0);
+        let pools = snapshot.objects.node_pools.len();
+        let first = usize::try_from(first).unwrap();
+        prop_assert!(drifted.flat_map(|own| &own.nodes).count() <= first * pools);
     }
 
     #[test]

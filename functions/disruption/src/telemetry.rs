@@ -1,7 +1,7 @@
 //! Logs and metrics of a disruption run.
 
 use controllers::disruption::{CommandChange, CommandEvent, DisruptionReport};
-use domain::plan::PlanFigures;
+use domain::plan::{DriftFigures, PlanFigures};
 use lambda::Telemetry;
 use lambda::metrics::Unit;
 
@@ -51,6 +51,10 @@ fn record_figures(telemetry: &Telemetry, figures: &PlanFigures) {
     for (pool, is_off) in &figures.off {
         gauge("outrigger_nodepool_off", &[("nodepool", pool)], u32::from(*is_off));
     }
+    for (pool, DriftFigures { wave, is_halted }) in &figures.drift {
+        gauge("outrigger_drift_wave", &[("nodepool", pool)], *wave);
+        gauge("outrigger_drift_halted", &[("nodepool", pool)], u32::from(*is_halted));
+    }
     for (pool, nodes) in &figures.past_expiry {
         gauge("outrigger_nodes_past_expiry", &[("nodepool", pool)], *nodes);
     }
@@ -97,6 +101,7 @@ mod tests {
             allowed_disruptions: [(("default".into(), reason), 2)].into(),
             eligible_nodes: [(reason, 5)].into(),
             past_expiry: [("default".into(), 3)].into(),
+            drift: [("default".into(), DriftFigures { wave: 2, is_halted: true })].into(),
             ..PlanFigures::default()
         };
         record_figures(&telemetry, &figures);
@@ -114,5 +119,7 @@ mod tests {
         let past = line("outrigger_nodes_past_expiry");
         assert_eq!(past["outrigger_nodes_past_expiry"], 3.0);
         assert_eq!(past["nodepool"], "default");
+        assert_eq!(line("outrigger_drift_wave")["outrigger_drift_wave"], 2.0);
+        assert_eq!(line("outrigger_drift_halted")["outrigger_drift_halted"], 1.0);
     }
 }

@@ -7,6 +7,7 @@ use rustc_hash::FxHashSet;
 
 use crate::budget;
 use crate::disruption_entry::{DisruptionEntry, Disruptions};
+use crate::drift_waves;
 use crate::eviction::Evictions;
 use crate::expendable::is_expendable_on;
 use crate::expiration;
@@ -66,6 +67,7 @@ pub(crate) fn check(index: &PlanIndex<'_>, disruptions: &Disruptions<'_>, report
         saving::check(index, entry, report);
     }
     budget::check(index, disruptions, report);
+    drift_waves::check(index, disruptions, report);
     moves::check(index, disruptions, report);
 }
 

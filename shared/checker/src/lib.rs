@@ -21,6 +21,7 @@ mod cluster_index;
 mod daemons;
 mod disruption;
 mod disruption_entry;
+mod drift_waves;
 mod eviction;
 mod expendable;
 mod expiration;

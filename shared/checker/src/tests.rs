@@ -4,6 +4,7 @@ mod affinity;
 mod claims;
 mod cluster_limit;
 mod disruptions;
+mod drift_waves;
 mod expendable;
 mod image_age;
 mod off_hours;

@@ -165,6 +165,8 @@ rules! {
     Expendable => "expendable",
     /// A node is launched from an EC2NodeClass whose images are all too young.
     ImageAge => "image-age",
+    /// A drifted node goes beyond its wave, or while drift is halted.
+    DriftWaves => "drift-waves",
     /// A node is launched in a NodePool that is off, or goes for off hours of one that is on.
     OffHours => "off-hours",
 

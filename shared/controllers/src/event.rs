@@ -134,6 +134,8 @@ reasons! {
     /// Instances without a claim are not terminated, because there are suspiciously many. Not in
     /// Karpenter.
     OrphanedInstancesKept Warning,
+    /// Nodes of a NodePool did not come up, and no more of them drift. Not in Karpenter.
+    DriftHalted Warning,
     /// A schedule or CapacityBuffer is malformed. Not in Karpenter.
     InvalidSpecification Warning,
     /// The workload of a schedule does not exist in its namespace. Not in Karpenter.

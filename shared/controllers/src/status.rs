@@ -140,6 +140,9 @@ conditions! {
         NodeRegistrationHealthy "NodeRegistrationHealthy",
         /// Its specification is valid.
         ValidationSucceeded "ValidationSucceeded",
+        /// Its nodes did not come up, and no more of them drift. Absent where they do. Not in
+        /// Karpenter.
+        DriftHalted "DriftHalted",
         /// NodeClassReady. An invalid specification that is kept holds nodes, not launches.
         Ready "Ready",
     }

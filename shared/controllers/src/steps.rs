@@ -11,6 +11,7 @@ pub mod consistency;
 pub mod create;
 pub mod drain;
 pub mod drift;
+pub mod drift_waves;
 pub mod end;
 pub mod join;
 pub mod launch_outcome;

@@ -50,6 +50,26 @@ impl DriftReason {
     }
 }
 
+impl DriftReason {
+    /// Whether it comes of what the NodePool, the EC2NodeClass, its images or what EC2 sells have
+    /// become, so that many nodes may drift at once: what waves are for. A node's own age and a
+    /// recommendation of EC2 are no such thing.
+    pub const fn is_rollout(&self) -> bool {
+        match self {
+            Self::NodePoolDrifted
+            | Self::RequirementsDrifted(_)
+            | Self::InstanceTypeNotFound
+            | Self::NodeClassDrift
+            | Self::AmiDrift
+            | Self::SubnetDrift
+            | Self::SecurityGroupDrift
+            | Self::CapacityReservationDrift
+            | Self::PlacementGroupDrift => true,
+            Self::RebalanceRecommended | Self::Expired => false,
+        }
+    }
+}
+
 impl fmt::Display for DriftReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())?;

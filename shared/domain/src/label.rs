@@ -111,6 +111,21 @@ pub const OFF_TIME_ZONE: &str = "outrigger.dev/off-time-zone";
 pub const OFF_GRACE: &str = "outrigger.dev/off-grace";
 /// Annotation of a NodePool: until then it is not off, RFC 3339.
 pub const AWAKE_UNTIL: &str = "outrigger.dev/awake-until";
+/// Annotation of a NodePool: how many of its nodes have been replaced at the end of each wave of
+/// drift, such as `1, 10%, 50%, 100%`.
+pub const DRIFT_WAVES: &str = "outrigger.dev/drift-waves";
+/// Annotation of a NodePool: how long the nodes of a wave have to be ready before the next, such as
+/// `10m`.
+pub const DRIFT_SOAK: &str = "outrigger.dev/drift-soak";
+/// Annotation of a NodePool: after how many nodes in a row that do not come up drift stops, such as
+/// `2`.
+pub const DRIFT_HALT_AFTER: &str = "outrigger.dev/drift-halt-after";
+/// Annotation of a NodePool, which lifecycle writes: why drift is halted, after a hash of what the
+/// nodes drifted to. Who removes it lets drift go on.
+pub const DRIFT_HALTED: &str = "outrigger.dev/drift-halted";
+/// Annotation of a NodePool, which lifecycle writes: the nodes that did not come up, after a hash
+/// of what they were made from.
+pub const DRIFT_FAILURES: &str = "outrigger.dev/drift-failures";
 /// Annotation of an EC2NodeClass: the age that its images have at the least, such as `168h`.
 pub const AMI_MIN_AGE: &str = "outrigger.dev/ami-min-age";
 /// Annotation of an EC2NodeClass, which lifecycle writes: the images that are too young, each with

@@ -9,6 +9,8 @@ pub mod budget;
 pub mod buffer;
 pub mod cluster_limit;
 pub mod drift;
+pub mod drift_target;
+pub mod drift_waves;
 pub mod expiration;
 pub mod fargate;
 pub mod image_age;

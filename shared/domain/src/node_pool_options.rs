@@ -1,5 +1,6 @@
 //! What annotations of ours say about a NodePool, beyond Karpenter's API.
 
+use crate::drift_waves::DriftWaves;
 use crate::off_hours::{OffHours, OffPeriod};
 use crate::{SignedDuration, Timestamp};
 
@@ -17,6 +18,9 @@ pub struct NodePoolOptions {
     pub consolidate_below: Option<u8>,
     /// When it has no nodes (`outrigger.dev/off-schedule`).
     pub off_hours: Option<OffHours>,
+    /// In which waves its nodes drift, and when that stops (`outrigger.dev/drift-waves`,
+    /// `drift-halt-after`).
+    pub drift_waves: Option<DriftWaves>,
 }
 
 impl NodePoolOptions {

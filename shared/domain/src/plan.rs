@@ -61,8 +61,19 @@ pub struct PlanFigures {
     pub past_expiry: BTreeMap<Text, u32>,
     /// Whether each NodePool is off that has off hours.
     pub off: BTreeMap<Text, bool>,
+    /// How far drift has come in each NodePool that drifts in waves or may be halted.
+    pub drift: BTreeMap<Text, DriftFigures>,
     /// Moves that the `Balanced` policy of their NodePools approved.
     pub approved: Vec<ApprovedMove>,
+}
+
+/// How far drift of a NodePool has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DriftFigures {
+    /// The number of the wave, from 1; 0 where no node has drifted.
+    pub wave: u32,
+    /// Whether drift is halted.
+    pub is_halted: bool,
 }
 
 /// Of [`PlanFigures::pending_by_zone`], in Karpenter's word: more zones than one.

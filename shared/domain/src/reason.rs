@@ -10,6 +10,7 @@ mod topology;
 use std::fmt;
 
 use crate::drift::DriftReason;
+use crate::drift_waves::DriftWave;
 use crate::label::{EXPENDABLE_BELOW, WELL_KNOWN};
 use crate::money::UsdPerHour;
 use crate::nearest::{any_of, nearest};
@@ -672,6 +673,27 @@ pub enum NotDisruptable {
         drift: DriftReason,
         /// The node that is replaced first, where this plan replaces one.
         before: Option<Text>,
+    },
+    /// It has drifted, and as many nodes of its pool have been replaced as the wave allows.
+    #[error("it has drifted ({drift}): {wave} (outrigger.dev/drift-waves)")]
+    DriftWave {
+        /// How it has drifted.
+        drift: DriftReason,
+        /// The wave.
+        wave: DriftWave,
+    },
+    /// It has drifted, and drift of its pool is halted.
+    #[error(
+        "it has drifted ({drift}), and drift of NodePool {node_pool} is halted: {cause} \
+         (outrigger.dev/drift-halted)"
+    )]
+    DriftHalted {
+        /// How it has drifted.
+        drift: DriftReason,
+        /// The NodePool.
+        node_pool: Text,
+        /// What happened.
+        cause: Text,
     },
     /// Something that this version does not do yet.
     #[error("{0} is not supported yet")]

@@ -6,6 +6,7 @@ mod cluster_limit;
 mod consolidate_below;
 mod crd;
 mod disruption;
+mod drift_waves;
 mod expendable;
 mod expiration;
 mod image_age;

@@ -14,7 +14,7 @@ mod scheduling;
 
 pub use node::{NodeBuilder, node};
 pub use node_claim::{NodeClaimBuilder, condition, node_claim};
-pub use node_class::node_class;
+pub use node_class::{ami, node_class};
 pub use node_pool::{NodePoolBuilder, node_class_ref, node_pool};
 pub use pod::{PodBuilder, pod, running};
 pub use scheduling::{affinity_term, pod_requests, resources, spread, taint, toleration};

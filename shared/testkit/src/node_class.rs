@@ -2,7 +2,7 @@
 
 use domain::image_age::ImageAge;
 use domain::label::Labels;
-use domain::node_class::{Ec2NodeClass, Ec2NodeClassSpec, Ec2NodeClassStatus};
+use domain::node_class::{Ec2NodeClass, Ec2NodeClassSpec, Ec2NodeClassStatus, ResolvedAmi};
 
 /// An EC2NodeClass with the default specification and an empty status.
 pub fn node_class(name: &str) -> Ec2NodeClass {
@@ -15,4 +15,9 @@ pub fn node_class(name: &str) -> Ec2NodeClass {
         spec: Ec2NodeClassSpec::default(),
         status: Ec2NodeClassStatus::default(),
     }
+}
+
+/// An image for all instance types.
+pub fn ami(id: &str) -> ResolvedAmi {
+    ResolvedAmi { id: id.into(), name: None, is_deprecated: false, requirements: Vec::new() }
 }

@@ -159,6 +159,7 @@ fn event_reason(reason: &NotDisruptable) -> Option<EventReason> {
         // It is starting, in use, or due with one of the next commands: no event.
         NotDisruptable::Unconsolidatable(Unconsolidatable::Later { .. })
         | NotDisruptable::DriftLater { .. }
+        | NotDisruptable::DriftWave { .. }
         | NotDisruptable::NotInitialized
         | NotDisruptable::Nominated
         | NotDisruptable::ConsolidateAfter { .. } => None,
@@ -168,6 +169,7 @@ fn event_reason(reason: &NotDisruptable) -> Option<EventReason> {
         | NotDisruptable::Budget { .. }
         | NotDisruptable::DriftWithoutPlace { .. }
         | NotDisruptable::DriftWithoutReplacement { .. }
+        | NotDisruptable::DriftHalted { .. }
         | NotDisruptable::TooManyUnhealthy { .. } => Some(EventReason::DisruptionBlocked),
         NotDisruptable::Policy(..)
         | NotDisruptable::Utilized { .. }

@@ -3,16 +3,19 @@
 use std::collections::BTreeMap;
 
 use domain::Text;
+use domain::node_class::Ec2NodeClass;
 use domain::node_pool::NodePool;
 use domain::stamp::Stamp;
 
 use super::LifecycleRun;
+use crate::event::{Event, EventReason, Subject};
 use crate::ports::cluster::NodePoolUpdate;
 use crate::ports::error::found;
 use crate::ports::{ClaimStore, Cluster, ObjectRef, Ports, Version};
 use crate::record::claim::ClaimRecord;
 use crate::record::pool::{PoolRecord, REGISTRATIONS_KEPT};
 use crate::status::Observed;
+use crate::steps::drift_waves::{Attempt, DriftState, drift_state};
 use crate::steps::pool_status::{Member, PoolFacts, node_pool_status};
 
 impl<P: Ports> LifecycleRun<'_, P> {
@@ -102,10 +105,13 @@ impl<P: Ports> LifecycleRun<'_, P> {
             .node_classes
             .iter()
             .find(|class| class.name == pool.template.node_class_ref.name);
-        let facts = PoolFacts { pool, class, record, before };
+        let drift = self.drift_state(pool, class);
+        let halted = drift.as_ref().and_then(|own| own.halted.as_ref()).map(|own| &own.cause);
+        let facts = PoolFacts { pool, class, record, halted, before };
         let status = node_pool_status(facts, &members, self.now);
         let annotations = pool.stamp().map(|own: Stamp| own.node_pool_annotations());
-        let annotations = annotations.unwrap_or_default();
+        let mut annotations = annotations.unwrap_or_default();
+        annotations.extend(drift.map(|own| own.annotations(pool)).unwrap_or_default());
         let is_annotated =
             annotations.iter().all(|(key, value)| pool.annotations.get(key) == Some(value));
         if status == before.status && is_annotated {
@@ -114,5 +120,21 @@ impl<P: Ports> LifecycleRun<'_, P> {
         let update = NodePoolUpdate { annotations, status: Some(status) };
         let written = self.ports.cluster().update_node_pool(&ObjectRef::from(pool), &update).await;
         self.report.problems.record(|| format!("write NodePool {}", pool.name), found(written));
+    }
+
+    /// What is known of drift of a pool that drifts in waves or halts.
+    fn drift_state(&mut self, pool: &NodePool, class: Option<&Ec2NodeClass>) -> Option<DriftState> {
+        pool.options.drift_waves.as_ref()?;
+        let of_pool = self.observed.claims.iter().map(|claim| &claim.record);
+        let attempts: Vec<Attempt<'_>> = of_pool
+            .filter(|record| record.claim.node_pool() == Some(&pool.name))
+            .map(|record| Attempt { record, node: self.node(record) })
+            .collect();
+        let state = drift_state(pool, class, &attempts, self.now)?;
+        if let Some(halt) = state.halted.as_ref().filter(|_| state.is_new) {
+            let about = Subject::NodePool(pool.name.clone());
+            self.events.push(Event::new(about, EventReason::DriftHalted, &halt.cause));
+        }
+        Some(state)
     }
 }

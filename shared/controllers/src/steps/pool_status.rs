@@ -2,12 +2,12 @@
 //!
 //! Source: <https://karpenter.sh/docs/concepts/nodepools/>.
 
-use domain::Timestamp;
 use domain::node::Node;
 use domain::node_claim::{ConditionStatus, NodeClaim};
 use domain::node_class::Ec2NodeClass;
 use domain::node_pool::NodePool;
 use domain::resource::{CPU, EPHEMERAL_STORAGE, MEMORY, NODES, PODS, Resources};
+use domain::{Text, Timestamp};
 
 use super::condition::{ConditionState, set_object_condition};
 use crate::record::pool::{PoolRecord, REGISTRATIONS_KEPT};
@@ -34,6 +34,8 @@ pub struct PoolFacts<'a> {
     pub class: Option<&'a Ec2NodeClass>,
     /// How its latest nodes registered.
     pub record: Option<&'a PoolRecord>,
+    /// Why drift of its nodes is halted.
+    pub halted: Option<&'a Text>,
     /// Its current status.
     pub before: &'a Observed<NodePoolStatus>,
 }
@@ -73,6 +75,13 @@ pub fn node_pool_status(
         status => ConditionState::new(status, "UnhealthyDependents", "NodeClassReady is not True"),
     };
     set(NodePoolCondition::Ready, ready);
+    match facts.halted {
+        Some(cause) => {
+            let state = ConditionState::new(ConditionStatus::True, "NodesDidNotComeUp", cause);
+            set(NodePoolCondition::DriftHalted, state);
+        }
+        None => status.conditions.retain(|own| own.kind != NodePoolCondition::DriftHalted),
+    }
     status
 }
 
@@ -140,7 +149,8 @@ mod tests {
         let record = PoolRecord { registrations: registrations.to_vec(), ..PoolRecord::default() };
         let pool = node_pool("default");
         let before = Observed::default();
-        let facts = PoolFacts { pool: &pool, class, record: Some(&record), before: &before };
+        let facts =
+            PoolFacts { pool: &pool, class, record: Some(&record), halted: None, before: &before };
         node_pool_status(facts, &[], at(0))
     }
 
@@ -175,7 +185,13 @@ mod tests {
             ..Budget::default_budget()
         }];
         let before = Observed::default();
-        let facts = PoolFacts { pool: &pool, class: Some(&class), record: None, before: &before };
+        let facts = PoolFacts {
+            pool: &pool,
+            class: Some(&class),
+            record: None,
+            halted: None,
+            before: &before,
+        };
         let status = node_pool_status(facts, &[], at(0));
         let valid = NodePoolCondition::ValidationSucceeded;
         let said = status.conditions.iter().find(|own| own.kind == valid).unwrap();
@@ -199,6 +215,24 @@ mod tests {
     }
 
     #[test]
+    fn a_halt_of_drift_is_shown_as_long_as_it_lasts() {
+        let pool = node_pool("default");
+        let status = |halted: Option<&Text>, before: NodePoolStatus| {
+            let before = Observed { status: before, ..Observed::default() };
+            let facts =
+                PoolFacts { pool: &pool, class: None, record: None, halted, before: &before };
+            node_pool_status(facts, &[], at(0))
+        };
+        let halted = status(Some(&"ami-2 does not join".into()), NodePoolStatus::default());
+        assert_eq!(condition(&halted, NodePoolCondition::DriftHalted), ConditionStatus::True);
+        let over = status(None, halted);
+        let is_shown = |own: &NodePoolStatus| {
+            own.conditions.iter().any(|own| own.kind == NodePoolCondition::DriftHalted)
+        };
+        assert!(!is_shown(&over));
+    }
+
+    #[test]
     fn resources_are_those_of_nodes_and_of_claims_that_have_none_yet() {
         let (one, two) = (launched_record("a", at(0)), launched_record("b", at(0)));
         let mut booting = two.claim;
@@ -218,7 +252,8 @@ mod tests {
         let pool = node_pool("default");
         let first = status(None, &[]);
         let before = Observed { status: first.clone(), ..Observed::default() };
-        let facts = PoolFacts { pool: &pool, class: None, record: None, before: &before };
+        let facts =
+            PoolFacts { pool: &pool, class: None, record: None, halted: None, before: &before };
         assert_eq!(node_pool_status(facts, &[], at(60)).conditions, first.conditions);
     }
 }

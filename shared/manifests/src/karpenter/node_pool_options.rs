@@ -7,6 +7,7 @@ use domain::label::{CONSOLIDATE_BELOW, EXPENDABLE_BELOW};
 use domain::node_pool_options::NodePoolOptions;
 
 use super::consolidate_below::read_consolidate_below;
+use super::drift_waves::read_drift_waves;
 use super::expendable::read_expendable;
 use super::expiration::read_expiration;
 use super::off_hours::read_off_hours;
@@ -18,6 +19,7 @@ pub(super) fn read_options(root: Field<'_>) -> NodePoolOptions {
     NodePoolOptions {
         expendable_below: read_expendable(annotations.get(EXPENDABLE_BELOW)),
         expiration: read_expiration(annotations),
+        drift_waves: read_drift_waves(annotations),
         off_hours: read_off_hours(annotations),
         consolidate_below: read_consolidate_below(annotations.get(CONSOLIDATE_BELOW)),
     }

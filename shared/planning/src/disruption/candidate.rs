@@ -13,6 +13,7 @@ use domain::{SignedDuration, Text, Timestamp};
 use super::consolidate_after::left_of_consolidate_after;
 use super::cost::eviction_cost;
 use super::drift;
+use super::drift_waves::halted;
 use super::static_capacity::is_static;
 use super::utilization::above_threshold;
 use crate::ids::NodeIx;
@@ -48,6 +49,8 @@ pub(super) struct Candidate {
     empty_only: Option<Text>,
     /// What of its pool's utilization threshold keeps it, with its pods, from being consolidated.
     utilized: Option<NotDisruptable>,
+    /// It has drifted, and drift of its pool is halted: what would replace it does not come up.
+    halted: Option<NotDisruptable>,
     /// Virtual pods of this plan have their room on it.
     pub(super) keeps_virtual_pods: bool,
     /// Whether it is repaired.
@@ -100,6 +103,7 @@ impl Candidate {
             .and_then(|condition| condition.changed)
             // Found only now: after all that are on record.
             .or(drifted.is_some().then_some(now));
+        let halted = drifted.as_ref().and_then(|drift| halted(model, node, drift));
         let pool = node.node_pool;
         Self {
             node: index,
@@ -121,6 +125,7 @@ impl Candidate {
                 })
                 .map(|pool| pool.name.clone()),
             utilized: above_threshold(node, &pods),
+            halted,
             keeps_virtual_pods: expected.virtual_pods,
             repair,
         }
@@ -157,6 +162,7 @@ impl Candidate {
             && waits
             && self.empty_only.is_none()
             && self.utilized.is_none()
+            && self.halted.is_none()
     }
 
     /// Whether it goes as an empty node now or soon, unless pods come to it.
@@ -189,7 +195,10 @@ impl Candidate {
             Some(pool) if !self.is_empty => {
                 Err(NotDisruptable::Policy(pool.clone(), "it consolidates only empty nodes".into()))
             }
-            _ => self.utilized.clone().filter(|_| !self.is_empty).map_or(Ok(()), Err),
+            _ => {
+                let held = self.halted.as_ref().or(self.utilized.as_ref());
+                held.cloned().filter(|_| !self.is_empty).map_or(Ok(()), Err)
+            }
         }
     }
 

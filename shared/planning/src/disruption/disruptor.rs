@@ -12,6 +12,7 @@ use domain::reason::{DisruptionReason, NotDisruptable};
 
 use super::budget::{Allowance, VOLUNTARY};
 use super::candidate::Candidate;
+use super::drift_waves::Waves;
 use super::figures::count;
 use super::score::Scores;
 use super::trial::{Decision, Trials};
@@ -25,6 +26,7 @@ use crate::scheduling::claim::Names;
 pub(super) struct Disruptor<'m, 'a> {
     pub(super) model: &'m Model<'a>,
     pub(super) allowance: Allowance,
+    pub(super) waves: Waves,
     pub(super) scores: Scores<'a>,
     pub(super) candidates: Vec<Candidate>,
     pub(super) names: Names,
@@ -56,7 +58,7 @@ impl<'m, 'a> Disruptor<'m, 'a> {
         for claim in &plan.node_claims {
             names.take(&claim.name);
         }
-        let allowance = Allowance::of(model);
+        let (allowance, waves) = (Allowance::of(model), Waves::of(model));
         let eligible =
             |reason| count(candidates.iter().filter(|own| own.is_eligible_for(reason)).count());
         let figures = PlanFigures {
@@ -64,11 +66,13 @@ impl<'m, 'a> Disruptor<'m, 'a> {
             eligible_nodes: VOLUNTARY.map(|reason| (reason, eligible(reason))).into(),
             past_expiry: past_expiry(model),
             off: off(model),
+            drift: waves.figures(),
             ..PlanFigures::default()
         };
         Self {
             model,
             allowance,
+            waves,
             figures,
             scores,
             candidates,

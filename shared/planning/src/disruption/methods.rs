@@ -54,9 +54,12 @@ impl Disruptor<'_, '_> {
         let (empty, in_use): (Vec<Drifted>, Vec<Drifted>) =
             drifted.into_iter().partition(|own| own.is_empty);
         let mut allowed = Vec::new();
-        for Drifted { node, .. } in empty {
-            match self.allowance.take(self.model, node, reason) {
-                Ok(()) => allowed.push(node),
+        for Drifted { node, drift, .. } in empty {
+            match self.may_drift(node, &drift) {
+                Ok(()) => {
+                    self.count_drifted(node, &drift);
+                    allowed.push(node);
+                }
                 Err(blocked) => self.block(node, blocked),
             }
         }
@@ -68,21 +71,37 @@ impl Disruptor<'_, '_> {
             return;
         }
         for Drifted { node, drift, .. } in in_use {
-            if let Err(blocked) = self.allowance.check(self.model, node, reason) {
+            if let Err(blocked) = self.may_drift(node, &drift) {
                 self.block(node, blocked);
                 continue;
             }
-            match self.replace_drifted(trials, node, drift) {
+            match self.replace_drifted(trials, node, &drift) {
                 Ok(decision) => {
                     // One command per run: the next is found on a cluster that shows what this one
                     // did.
                     self.push(trials, decision);
-                    self.allowance.count(self.model, node);
+                    self.count_drifted(node, &drift);
                     return;
                 }
                 Err(blocked) => self.block(node, blocked),
             }
         }
+    }
+
+    /// Whether budgets and waves let one more drifted node go.
+    pub(super) fn may_drift(
+        &self,
+        node: NodeIx,
+        drift: &DriftReason,
+    ) -> Result<(), NotDisruptable> {
+        self.waves.check(self.model, node, drift)?;
+        self.allowance.check(self.model, node, DisruptionReason::Drifted)
+    }
+
+    /// Counts a drifted node that may go.
+    pub(super) fn count_drifted(&mut self, node: NodeIx, drift: &DriftReason) {
+        self.waves.count(self.model, node, drift);
+        self.allowance.count(self.model, node);
     }
 
     /// The replacement of a drifted node whose pods find a place on remaining nodes or on any
@@ -91,19 +110,20 @@ impl Disruptor<'_, '_> {
         &mut self,
         trials: &mut Trials,
         node: NodeIx,
-        drift: DriftReason,
+        drift: &DriftReason,
     ) -> Result<Decision, NotDisruptable> {
+        let drift = || drift.clone();
         let trial = trials.reschedule(&[node]);
         if let Some(pod) = trial.first_left(self.model) {
             let pod = self.model.pod(pod).key.clone();
-            return Err(NotDisruptable::DriftWithoutPlace { drift, pod });
+            return Err(NotDisruptable::DriftWithoutPlace { drift: drift(), pod });
         }
         match trials.launch(&[node], &trial, &mut self.names) {
             Ok(replacements) => {
                 let reason = DisruptionReason::Drifted;
                 Ok(Decision { reason, nodes: vec![node], trial, replacements })
             }
-            Err(unfit) => Err(NotDisruptable::DriftWithoutReplacement { drift, unfit }),
+            Err(unfit) => Err(NotDisruptable::DriftWithoutReplacement { drift: drift(), unfit }),
         }
     }
 }

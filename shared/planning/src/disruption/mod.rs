@@ -13,6 +13,7 @@ mod consolidation;
 mod cost;
 mod disruptor;
 mod drift;
+mod drift_waves;
 mod evaluation;
 mod evictable;
 mod figures;

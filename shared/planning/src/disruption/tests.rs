@@ -7,6 +7,7 @@ mod buffer;
 mod consolidation;
 mod drift;
 mod drift_of_instances;
+mod drift_waves;
 mod empty;
 mod expendable;
 mod expiration;

@@ -15,6 +15,7 @@ use domain::reason::{DisruptionReason, NotDisruptable};
 use super::budget::Allowance;
 use super::candidate::Candidate;
 use super::candidates::{candidates, forced};
+use super::drift_waves::Waves;
 use super::evaluation::evaluate;
 use super::host_order::prefer_remaining_nodes;
 use super::score::Scores;
@@ -36,12 +37,18 @@ pub(super) fn validate(
     let now = model.snapshot.now;
     let candidates = candidates(model, scheduling, now);
     let mut nodes = Vec::with_capacity(disruption.nodes.len());
+    let mut waves = Waves::of(model);
     for name in &disruption.nodes {
         let candidate = candidates
             .iter()
             .find(|candidate| model.nodes[candidate.node].name == name)
             .ok_or_else(|| changed(format!("node {name} is gone or already going")))?;
         still_due(model, candidate, disruption.reason)?;
+        let drift = candidate.drifted.as_ref();
+        if let Some(drift) = drift.filter(|_| disruption.reason == DisruptionReason::Drifted) {
+            waves.check(model, candidate.node, drift)?;
+            waves.count(model, candidate.node, drift);
+        }
         nodes.push(candidate.node);
     }
     Allowance::of(model).check_many(model, &nodes, disruption.reason)?;

@@ -15,8 +15,9 @@ use controllers::ports::{
 use controllers::record::controls::INSTALLATION;
 use controllers::status::CapacityBufferStatus;
 use domain::buffer::CapacityBuffer;
+use domain::drift_waves::{DriftHalt, DriftWaves};
 use domain::image_age::held_back_entries;
-use domain::label::AMIS_HELD_BACK;
+use domain::label::{AMIS_HELD_BACK, DRIFT_FAILURES, DRIFT_HALTED, Labels};
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
 use domain::node_class::Ec2NodeClass;
@@ -281,7 +282,12 @@ impl Cluster for SharedWorld {
         if world.api.get::<NodePool>(name).is_none_or(|own| own.uid != node_pool.uid) {
             return Err(gone("patch node pool", name));
         }
-        let annotate = |own: &mut NodePool| own.annotations.extend(update.annotations.clone());
+        let annotate = |own: &mut NodePool| {
+            own.annotations.extend(update.annotations.clone());
+            if let Some(waves) = &mut own.options.drift_waves {
+                record_drift(waves, &update.annotations);
+            }
+        };
         world
             .api
             .update::<NodePool>(name, None, annotate)
@@ -461,4 +467,14 @@ fn attachments(world: &World, node: &str) -> Vec<VolumeAttachment> {
             persistent_volume: Some(volume),
         })
         .collect()
+}
+
+/// Annotations of a NodePool, as a reader of the object would take them.
+fn record_drift(waves: &mut DriftWaves, annotations: &Labels) {
+    if let Some(failures) = annotations.get(DRIFT_FAILURES) {
+        waves.failures = failures.parse().unwrap_or_default();
+    }
+    if let Some(halted) = annotations.get(DRIFT_HALTED) {
+        waves.halted = (!halted.is_empty()).then(|| DriftHalt::read(halted));
+    }
 }

@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use controllers::ports::FunctionName;
 use controllers::record::claim::{ClaimPhase, ClaimRecord};
 use domain::buffer::{PrewarmSchedule, PrewarmTarget};
+use domain::drift_waves::DriftWaves;
 use domain::instance_type::CapacityType;
 use domain::node::Node;
 use domain::node_claim::{ConditionType, NodeClaim};
@@ -181,6 +182,11 @@ fn next_difference(
             at(moment);
         }
         let Some(pool) = pool else { continue };
+        if let Some(waves) = &pool.options.drift_waves
+            && let Some(soaked) = soak_ends(world, claim, waves)
+        {
+            at(soaked);
+        }
         let (Some(event), NeverOr::After(after)) =
             (last_event(claim), pool.disruption.consolidate_after)
         else {
@@ -299,6 +305,14 @@ fn is_settled(world: &World, settings: &Settings) -> bool {
 fn last_event(claim: &NodeClaim) -> Option<Timestamp> {
     let initialized = || claim.condition(ConditionType::Initialized)?.changed;
     claim.status.last_pod_event.or_else(initialized)
+}
+
+/// When a node has been ready for the soak of its NodePool's waves, from which on more may drift.
+fn soak_ends(world: &World, claim: &NodeClaim, waves: &DriftWaves) -> Option<Timestamp> {
+    let initialized = claim.condition(ConditionType::Initialized)?.changed;
+    let node = world.api().get::<Node>(claim.status.node_name.as_ref()?)?;
+    let ready = node.condition("Ready").and_then(|own| own.changed);
+    initialized.max(ready)?.checked_add(waves.soak).ok()
 }
 
 fn pool_of<'w>(world: &'w World, claim: &NodeClaim) -> Option<&'w NodePool> {

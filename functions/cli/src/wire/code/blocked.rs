@@ -46,6 +46,10 @@ pub(crate) enum NotDisruptableCode {
     DriftedWithoutReplacement,
     /// The node has drifted, and another one is replaced first.
     DriftedLater,
+    /// The node has drifted, and the wave of `outrigger.dev/drift-waves` allows no more.
+    DriftWave,
+    /// The node has drifted, and drift of the NodePool is halted (`outrigger.dev/drift-halted`).
+    DriftHalted,
     /// Something that this version does not do.
     NotSupported,
     /// More than a fifth of the NodePool's nodes are unhealthy, so that none is repaired.
@@ -105,6 +109,8 @@ impl From<&NotDisruptable> for BlockedCode {
             NotDisruptable::DriftWithoutPlace { .. } => Code::DriftedWithoutPlace,
             NotDisruptable::DriftWithoutReplacement { .. } => Code::DriftedWithoutReplacement,
             NotDisruptable::DriftLater { .. } => Code::DriftedLater,
+            NotDisruptable::DriftWave { .. } => Code::DriftWave,
+            NotDisruptable::DriftHalted { .. } => Code::DriftHalted,
             NotDisruptable::NotSupportedYet(_) => Code::NotSupported,
             NotDisruptable::TooManyUnhealthy { .. } => Code::TooManyUnhealthy,
         })

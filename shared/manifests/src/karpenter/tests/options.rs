@@ -1,7 +1,9 @@
 //! Annotations `outrigger.dev/…` of NodePools.
 
+use domain::drift_waves::DEFAULT_SOAK;
 use domain::expiration::Expiration;
 use domain::node_pool_options::NodePoolOptions;
+use domain::pdb::CountOrPercent;
 use domain::{SignedDuration, Timestamp};
 
 use super::read;
@@ -98,4 +100,37 @@ fn off_hours_are_read_from_five_annotations() {
     assert_eq!((options.off_hours, warnings.len()), (None, 1));
     let (options, warnings) = annotated(&text.replace("2026-11-23T15:00:00Z", "tonight"));
     assert_eq!((options.off_hours.unwrap().awake_until, warnings.len()), (Some(Timestamp::MAX), 1));
+}
+
+#[test]
+fn drift_waves_are_read_from_five_annotations() {
+    let text = "outrigger.dev/drift-waves: '1, 10%, 50%, 100%', outrigger.dev/drift-soak: 20m, \
+                outrigger.dev/drift-halt-after: '2', \
+                outrigger.dev/drift-halted: 0123456789abcdef image ami-2, \
+                outrigger.dev/drift-failures: 0123456789abcdef web-1=2026-11-23T15:00:00Z!";
+    let (options, warnings) = annotated(text);
+    assert!(warnings.is_empty(), "{warnings:?}");
+    let own = options.drift_waves.unwrap();
+    let (count, percent) = (CountOrPercent::Count, CountOrPercent::Percent);
+    assert_eq!(own.sizes, [count(1), percent(10), percent(50), percent(100)]);
+    assert_eq!((own.soak, own.halt_after), (SignedDuration::from_mins(20), Some(2)));
+    assert_eq!(&*own.halt_of("0123456789abcdef").unwrap(), "image ami-2");
+    assert!(own.failures.contains("web-1"));
+    assert_eq!(annotated("outrigger.dev/drift-soak: 20m").0.drift_waves, None);
+}
+
+#[test]
+fn nothing_drifts_where_waves_say_nothing() {
+    for wrong in ["", "1, 0%", "1, 101%", "0", "a few", "1,,2", "-1"] {
+        let (options, warnings) = annotated(&format!("outrigger.dev/drift-waves: '{wrong}'"));
+        let own = options.drift_waves.unwrap();
+        assert!(own.halt_of("0123456789abcdef").is_some(), "{wrong}");
+        assert!(warnings.len() == 1 && warnings[0].contains("drift-waves"), "{warnings:?}");
+    }
+    let (options, warnings) = annotated(
+        "outrigger.dev/drift-halt-after: never, outrigger.dev/drift-soak: soon, \
+         outrigger.dev/drift-failures: x y",
+    );
+    let own = options.drift_waves.unwrap();
+    assert_eq!((own.halt_after, own.soak, warnings.len()), (Some(1), DEFAULT_SOAK, 3));
 }

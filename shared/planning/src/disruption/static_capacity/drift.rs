@@ -45,14 +45,13 @@ impl Disruptor<'_, '_> {
         let model = self.model;
         with_pool_serving(model, scheduling, pool, |trials| {
             for Drifted { node, drift, .. } in drifted {
-                let reason = DisruptionReason::Drifted;
-                if let Err(blocked) = self.allowance.check(model, *node, reason) {
+                if let Err(blocked) = self.may_drift(*node, drift) {
                     self.block(*node, blocked);
                     continue;
                 }
                 match self.one_for_one(trials, *node, drift) {
                     Ok(decision) => {
-                        self.allowance.count(model, *node);
+                        self.count_drifted(*node, drift);
                         self.push(trials, decision);
                     }
                     Err(blocked) => self.block(*node, blocked),
