@@ -139,6 +139,12 @@ fn record_change(telemetry: &Telemetry, ClaimChange { claim, what }: &ClaimChang
         Change::EvictionBlocked(..) => {
             metrics.count("karpenter_pods_eviction_requests_total", &[("code", "429")], 1);
         }
+        Change::RolloutStarted(_) => {
+            metrics.count("outrigger_rollouts_total", &[("outcome", "started")], 1);
+        }
+        Change::RolloutNotPossible(..) => {
+            metrics.count("outrigger_rollouts_total", &[("outcome", "fell_back")], 1);
+        }
         Change::Drained => count("karpenter_nodes_drained_total"),
         Change::Ended(_) => {
             count("karpenter_nodeclaims_terminated_total");

@@ -98,6 +98,10 @@ reasons! {
     Disrupted Normal,
     /// A pod is being evicted.
     Evicted Normal,
+    /// A rollout replaces a pod whose node is being disrupted. Not in Karpenter.
+    RolloutStarted Normal,
+    /// A pod is evicted although its Deployment asks for rollouts. Not in Karpenter.
+    RolloutNotPossible Warning,
     /// A pod may not be evicted now.
     FailedDraining Warning,
     /// An instance could not be terminated.

@@ -13,6 +13,7 @@ mod ownership;
 mod pools;
 mod report;
 mod restoration;
+mod rollouts;
 mod tagging;
 mod terminations;
 
@@ -25,6 +26,7 @@ use domain::node::Node;
 use domain::node_class::Ec2NodeClass;
 use domain::pod::Pod;
 use domain::reason::DisruptionReason;
+use domain::rollout::RolloutObstacle;
 use domain::{SignedDuration, Text, Timestamp};
 
 use crate::event::Event;
@@ -118,6 +120,7 @@ pub(crate) async fn advance_under<P: Ports>(
         to_drain: Vec::new(),
         to_terminate: Vec::new(),
         registrations: BTreeMap::new(),
+        not_rolled_out: BTreeMap::new(),
         installation: run.safeguards.installation.clone(),
         terminations_left: admission.fuses.terminations(&tally.recent, observed.now, alive),
         terminations: Vec::new(),
@@ -125,9 +128,7 @@ pub(crate) async fn advance_under<P: Ports>(
         gone: BTreeMap::new(),
         admission,
     };
-    let mut claims: Vec<&Versioned<ClaimRecord>> =
-        observed.claims.iter().filter(|claim| lifecycle.is_in_scope(&claim.record)).collect();
-    claims.sort_by_key(|claim| (claim.record.ending.is_none(), &claim.record.claim.name));
+    let claims = lifecycle.claims_in_order();
     let (total, mut done) = (claims.len(), 0);
     for part in claims.chunk_by(|a, b| a.record.ending.is_some() == b.record.ending.is_some()) {
         for claim in part.iter().take_while(|_| !is_over(ports, run)) {
@@ -217,6 +218,8 @@ struct LifecycleRun<'a, P> {
     to_terminate: Vec<Versioned<ClaimRecord>>,
     /// Whether Nodes registered or failed to in this run, by NodePool.
     registrations: BTreeMap<Text, Vec<bool>>,
+    /// Pods that are evicted although their Deployments ask for rollouts, by uid.
+    not_rolled_out: BTreeMap<Text, RolloutObstacle>,
     /// Claims whose instances are found to be gone, by the id of the instance.
     gone: BTreeMap<Text, GoneInstance>,
     /// The installation's id.
@@ -232,6 +235,14 @@ struct LifecycleRun<'a, P> {
 }
 
 impl<'a, P: Ports> LifecycleRun<'a, P> {
+    /// The claims that the run may act on, ending ones first, by name.
+    fn claims_in_order(&self) -> Vec<&'a Versioned<ClaimRecord>> {
+        let claims = self.observed.claims.iter();
+        let mut claims: Vec<_> = claims.filter(|claim| self.is_in_scope(&claim.record)).collect();
+        claims.sort_by_key(|claim| (claim.record.ending.is_none(), &claim.record.claim.name));
+        claims
+    }
+
     async fn step(&mut self, claim: &Versioned<ClaimRecord>) {
         let mut claim = Cow::Borrowed(claim);
         if claim.record.instance.is_none() {

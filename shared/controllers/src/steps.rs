@@ -22,6 +22,7 @@ pub mod pod_nomination;
 pub mod pool_status;
 pub mod reservation;
 pub mod restore;
+pub mod rollout;
 pub mod schedule;
 pub mod snapshot;
 pub mod tagging;

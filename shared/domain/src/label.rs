@@ -126,6 +126,18 @@ pub const DRIFT_HALTED: &str = "outrigger.dev/drift-halted";
 /// Annotation of a NodePool, which lifecycle writes: the nodes that did not come up, after a hash
 /// of what they were made from.
 pub const DRIFT_FAILURES: &str = "outrigger.dev/drift-failures";
+/// Annotation of a Deployment, or of a Namespace for its Deployments: how pods leave a node that
+/// goes by choice, `eviction` (the default) or `rollout`.
+pub const EVICT_BY: &str = "outrigger.dev/evict-by";
+/// Annotation of a NodeClaim, which lifecycle writes: pods of its node that a rollout ends and
+/// replaces, `NAMESPACE/NAME` by commas. They need no place elsewhere.
+pub const PODS_ROLLING: &str = "outrigger.dev/pods-rolling";
+/// Annotation of a Deployment's template, which `kubectl rollout restart` writes: when its pods
+/// were last to be made anew, RFC 3339.
+pub const RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";
+/// Annotation of a Deployment: what Outrigger wrote into `restartedAt` last. Where the two differ,
+/// the latest rollout is somebody else's.
+pub const ROLLOUT_ASKED_AT: &str = "outrigger.dev/restarted-at";
 /// Annotation of an EC2NodeClass: the age that its images have at the least, such as `168h`.
 pub const AMI_MIN_AGE: &str = "outrigger.dev/ami-min-age";
 /// Annotation of an EC2NodeClass, which lifecycle writes: the images that are too young, each with

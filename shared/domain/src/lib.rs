@@ -34,6 +34,7 @@ pub mod quantity;
 pub mod reason;
 pub mod requirement;
 pub mod resource;
+pub mod rollout;
 pub mod schedule;
 pub mod selector;
 pub mod settings;

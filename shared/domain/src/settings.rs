@@ -67,6 +67,10 @@ pub struct FeatureGates {
     pub static_capacity: bool,
     /// `CapacityBuffer`.
     pub capacity_buffer: bool,
+    /// `RolloutEviction`: pods of Deployments that ask for it leave nodes that go by choice by a
+    /// rollout (`outrigger.dev/evict-by`). Off: it needs the right to change Deployments. Karpenter
+    /// has no such gate.
+    pub rollout_eviction: bool,
     /// `PodNomination`: pods are nominated to the nodes that were planned for them. Karpenter has
     /// no such gate.
     pub pod_nomination: bool,
@@ -81,6 +85,7 @@ impl Default for FeatureGates {
             node_overlay: true,
             static_capacity: true,
             capacity_buffer: true,
+            rollout_eviction: false,
             pod_nomination: true,
         }
     }
@@ -91,7 +96,7 @@ impl Default for FeatureGates {
 pub enum FeatureGateError {
     /// No feature has this name.
     #[error(
-        "{0:?} is no feature gate: they are SpotToSpotConsolidation, NodeRepair, ReservedCapacity, NodeOverlay, StaticCapacity, CapacityBuffer, PodNomination"
+        "{0:?} is no feature gate: they are SpotToSpotConsolidation, NodeRepair, ReservedCapacity, NodeOverlay, StaticCapacity, CapacityBuffer, RolloutEviction, PodNomination"
     )]
     Unknown(String),
     /// The value is neither true nor false.
@@ -112,6 +117,7 @@ impl FeatureGates {
                 "NodeOverlay" => &mut self.node_overlay,
                 "StaticCapacity" => &mut self.static_capacity,
                 "CapacityBuffer" => &mut self.capacity_buffer,
+                "RolloutEviction" => &mut self.rollout_eviction,
                 "PodNomination" => &mut self.pod_nomination,
                 other => return Err(FeatureGateError::Unknown(other.to_owned())),
             };

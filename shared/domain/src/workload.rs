@@ -7,6 +7,7 @@ use strum::{EnumString, IntoStaticStr, VariantArray};
 use crate::Text;
 use crate::label::Labels;
 use crate::pod::{ObjectKey, PodSpec};
+use crate::rollout::EvictBy;
 
 /// A pod that is not there yet: labels and specification.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,4 +97,6 @@ pub struct Namespace {
     pub name: Text,
     /// Labels, with `kubernetes.io/metadata.name`.
     pub labels: Labels,
+    /// How pods of its Deployments leave nodes that go by choice, where they do not say themselves.
+    pub evict_by: Option<EvictBy>,
 }

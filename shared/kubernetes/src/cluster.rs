@@ -13,6 +13,7 @@ use controllers::ports::{
 };
 use controllers::status::CapacityBufferStatus;
 use domain::node_claim::NodeClaim;
+use domain::rollout::Deployment;
 use domain::{Text, Timestamp};
 use manifests::Interner;
 use tokio::sync::Mutex;
@@ -209,6 +210,21 @@ impl Cluster for KubernetesCluster {
 
     async fn scale_workload(&self, workload: &WorkloadRef, replicas: u32) -> Result<(), PortError> {
         self.connection.scale_workload(workload, replicas).await
+    }
+
+    async fn deployment_of(
+        &self,
+        replica_set: &NamespacedRef,
+    ) -> Result<Option<Deployment>, PortError> {
+        self.connection.deployment_of(replica_set).await
+    }
+
+    async fn restart_deployment(
+        &self,
+        deployment: &Deployment,
+        at: Timestamp,
+    ) -> Result<(), PortError> {
+        self.connection.restart_deployment(deployment, at).await
     }
 
     async fn update_capacity_buffer(

@@ -4,6 +4,7 @@ mod claim;
 pub(crate) mod event;
 mod node;
 mod pod;
+mod rollout;
 mod scale;
 mod status;
 

@@ -8,6 +8,7 @@ mod node;
 mod pod;
 mod pod_spec;
 mod priority;
+mod rollout;
 mod selector;
 #[cfg(test)]
 mod tests;

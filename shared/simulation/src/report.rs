@@ -177,6 +177,11 @@ pub enum Happening {
         /// The pods.
         pods: Vec<PodKey>,
     },
+    /// Outrigger asked for a rollout of a Deployment, in place of evictions.
+    RolloutStarted {
+        /// `Deployment shop/web`.
+        workload: Text,
+    },
     /// An eviction was refused.
     EvictionRefused(PodKey),
     /// Pods were lost with their instance.
@@ -295,13 +300,10 @@ impl fmt::Display for Happening {
             }
             Self::Announced { node, what } => write!(f, "{what} {node}"),
             Self::Draining(node) => write!(f, "drain {node}"),
-            Self::PodsEvicted { node, pods } => {
-                write!(f, "{} evicted from {node}", count_of(pods.len(), "pod"))
-            }
+            Self::PodsEvicted { node, pods } => pods_and(f, pods, "evicted from", node),
+            Self::RolloutStarted { workload } => write!(f, "roll out {workload}"),
             Self::EvictionRefused(pod) => write!(f, "eviction of {pod} refused"),
-            Self::PodsLost { node, pods } => {
-                write!(f, "{} lost with {node}", count_of(pods.len(), "pod"))
-            }
+            Self::PodsLost { node, pods } => pods_and(f, pods, "lost with", node),
             Self::NodeRemoved { node, price, lived } => {
                 write!(f, "node {node} is gone after {} min: {price} less", lived.as_mins())
             }
@@ -321,6 +323,11 @@ impl fmt::Display for Happening {
             Self::ControllerFailed { controller } => write!(f, "{controller} failed this time"),
         }
     }
+}
+
+/// `2 pods evicted from NODE`.
+fn pods_and(f: &mut fmt::Formatter<'_>, pods: &[PodKey], verb: &str, node: &str) -> fmt::Result {
+    write!(f, "{} {verb} {node}", count_of(pods.len(), "pod"))
 }
 
 /// Which moment a view shows.

@@ -160,11 +160,15 @@ impl Simulation {
             every_run: scenario.every_run,
             job_duration: scenario.job_duration,
             boot: scenario.boot,
+            pod_start: scenario.pod_start,
             pod_stop: scenario.pod_stop,
             ..WorldOptions::new(scenario.seed, scenario.start)
         };
         let mut world = World::new(options, supply);
         world.spot_interruptions.clone_from(&scenario.spot_interruptions);
+        for workload in watched(&scenario) {
+            world.watch_readiness(workload);
+        }
         world.images.clone_from(&scenario.images);
         let replay = scenario.replay.clone();
         world.playback = replay.map(|replay| Playback::new(replay, scenario.start));
@@ -343,4 +347,12 @@ impl Simulation {
             violations: world.violations.clone(),
         }
     }
+}
+
+/// Workloads that expectations say must have a ready pod.
+fn watched(scenario: &Scenario) -> impl Iterator<Item = &Text> {
+    scenario.expectations.iter().filter_map(|own| match &own.what {
+        Expected::WithoutReadySeconds { workload, .. } => Some(workload),
+        _ => None,
+    })
 }

@@ -15,6 +15,7 @@
 //!   provisioning: watch           # within seconds of a pod's wait, or poll: once a minute
 //!   jobDuration: 5m               # how long a Job's pod works
 //!   boot: 50s                     # from launch to a ready node; drawn (40 to 65 s) when unset
+//!   podStart: 40s                 # from a pod's binding to its being ready; drawn when unset
 //!   podStop: 60s                  # from a pod's deletion to its end, within its grace period;
 //!                                 # drawn when unset
 //!   settings: {featureGates: "SpotToSpotConsolidation=true", preferencePolicy: Respect,

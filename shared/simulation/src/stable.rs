@@ -117,6 +117,7 @@ fn run_snapshot(
         provisioning: ProvisioningMode::Watch,
         job_duration: BOUND + BOUND,
         boot: None,
+        pod_start: None,
         pod_stop: None,
         settings: SettingsChange::default(),
         spot_interruptions: Vec::new(),

@@ -72,6 +72,7 @@ pub(crate) fn workload(
         priority: PriorityRef::default(),
         traits: traits(),
         job: None,
+        rollout: None,
     }
 }
 

@@ -13,6 +13,7 @@ mod keda;
 mod kubelet;
 mod pod;
 mod pod_events;
+pub(crate) mod readiness;
 mod settle;
 mod volume;
 mod watch;
@@ -41,6 +42,7 @@ use crate::scenario::SpotInterruptions;
 use crate::scheduler::Scoring;
 use crate::seed::Seed;
 use crate::store::Store;
+use readiness::Readiness;
 
 pub use admission::DeleteTarget;
 pub(crate) use deletion::Deletion;
@@ -64,6 +66,8 @@ pub struct WorldOptions {
     pub job_duration: SignedDuration,
     /// From an instance's launch to a ready Node; drawn for each where this is `None`.
     pub boot: Option<SignedDuration>,
+    /// From a pod's binding to its being ready; drawn, from 1 to 3 s, when unset.
+    pub pod_start: Option<SignedDuration>,
     /// From a pod's deletion to its containers' end, if its grace period lets them; drawn for each
     /// where this is `None`.
     pub pod_stop: Option<SignedDuration>,
@@ -81,6 +85,7 @@ impl WorldOptions {
             every_run: false,
             job_duration: SignedDuration::from_mins(5),
             boot: None,
+            pod_start: None,
             pod_stop: None,
         }
     }
@@ -159,6 +164,8 @@ pub struct World {
     pub(crate) queue: crate::scheduler::Queue,
     /// How often EC2 takes spot instances back by itself.
     pub(crate) spot_interruptions: Vec<SpotInterruptions>,
+    /// When workloads had no ready pod that a scenario asks about.
+    readiness: Readiness,
     /// Images that the scenario knows.
     pub(crate) images: Vec<PublishedImage>,
     /// What the spot instances came to that EC2 has announced to take back.
@@ -218,6 +225,7 @@ impl World {
             budgets_refreshed: None,
             queue: crate::scheduler::Queue::default(),
             spot_interruptions: Vec::new(),
+            readiness: Readiness::new(),
             images: Vec::new(),
             interruptions: crate::report::Interruptions::default(),
             playback: None,

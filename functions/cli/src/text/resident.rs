@@ -69,6 +69,9 @@ fn why(explanation: &ResidentExplanation, page: &Page) -> String {
                 .to_owned()
         }
         Situation::Terminating => "It is being deleted: it needs no other place.".to_owned(),
+        Situation::RollsOut => {
+            "Its node is going away, and a rollout of its Deployment replaces it.".to_owned()
+        }
         Situation::NodeLeaves => "Its node is going away, and the pod with it.".to_owned(),
         Situation::NodeUnmanaged => {
             "No NodePool manages its node: nothing here moves it.".to_owned()

@@ -104,6 +104,7 @@ pub(crate) fn role(what: &Happening) -> Option<Role> {
         | Happening::JobCompleted { .. } => Some(Role::Good),
         Happening::Disrupting { .. }
         | Happening::Draining(_)
+        | Happening::RolloutStarted { .. }
         | Happening::NodeRemoved { .. }
         | Happening::InterruptionWarning { .. }
         | Happening::Announced { .. }

@@ -72,6 +72,8 @@ enum SituationWord {
     Terminating,
     /// Its node is going away already.
     NodeLeaves,
+    /// Its node is going away, and a rollout of its Deployment ends and replaces it.
+    RollsOut,
     /// No NodePool manages its node.
     NodeUnmanaged,
 }
@@ -126,6 +128,7 @@ impl From<Situation> for SituationWord {
             Situation::Expendable => Self::Expendable,
             Situation::Terminating => Self::Terminating,
             Situation::NodeLeaves => Self::NodeLeaves,
+            Situation::RollsOut => Self::RollsOut,
             Situation::NodeUnmanaged => Self::NodeUnmanaged,
         }
     }

@@ -115,6 +115,7 @@ impl From<&Happening> for SubjectsDocument {
             | Happening::JobCompleted { .. }
             | Happening::JobFailed { .. }
             | Happening::NothingThere { .. }
+            | Happening::RolloutStarted { .. }
             | Happening::Fault(_)
             | Happening::ControllerFailed { .. } => Self::default(),
             Happening::PodsPending(pods) | Happening::PodsUnschedulable(pods) => Self::pods(pods),

@@ -75,8 +75,11 @@ fn terms_reach_the_namespaces_that_they_name_or_select() {
             change(&mut spec.pod_anti_affinity[0]);
         });
         let team = labels(&[("team", "t"), ("kubernetes.io/metadata.name", "z")]);
-        pooled([avoiding, pod("z/p1").app()])
-            .with_namespaces([Namespace { name: "z".into(), labels: team }])
+        pooled([avoiding, pod("z/p1").app()]).with_namespaces([Namespace {
+            name: "z".into(),
+            labels: team,
+            evict_by: None,
+        }])
     };
     let by_label = |team: &str| Some(LabelSelector::of_labels([("team", team)]));
     allows(&cluster(&|_| {}), &together);

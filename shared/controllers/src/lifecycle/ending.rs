@@ -12,6 +12,7 @@ use domain::pod::PodKey;
 use domain::{SignedDuration, Text};
 use futures_util::future::join_all;
 
+use super::rollouts::{Departure, note_rolling};
 use super::{Change, LifecycleRun};
 use crate::event::{Event, EventReason, Subject};
 use crate::ports::cloud::{Instance, InstanceState, Termination};
@@ -123,6 +124,7 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
             })
             .collect();
         self.keep_pods_without_room(&mut drains, run);
+        self.leave_to_rollouts(&mut drains, run).await;
         let ports = self.ports;
         for Drain { claim, step, .. } in drains.iter().take_while(|_| !is_over(ports, run)) {
             self.force(&claim.record, step).await;
@@ -145,8 +147,14 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         let was_drained = record.claim.is(ConditionType::Drained);
         let is_over = is_drain_over(&record, &step, self.now);
         let (status, reason) = drained_status(is_over);
-        let message = format!("{} pods remain", step.remaining);
+        let message = match step.rolling.len() {
+            0 => format!("{} pods remain", step.remaining),
+            rolling => {
+                format!("{} pods remain, {rolling} until a rollout ends them", step.remaining)
+            }
+        };
         let message = if is_over { "" } else { message.as_str() };
+        note_rolling(&mut record.claim, &step.rolling);
         let state = ConditionState::new(status, reason, message);
         set_condition(&mut record.claim, ConditionType::Drained, state, self.now);
         if is_over && !was_drained {
@@ -161,7 +169,8 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         if volumes == Some(0) {
             self.to_terminate.push(claim);
         } else {
-            let is_patient = step.awaiting_capacity.len() == step.remaining && step.remaining > 0;
+            let waiting = step.awaiting_capacity.len() + step.rolling.len();
+            let is_patient = waiting == step.remaining && step.remaining > 0;
             let is_long = deadline.is_none_or(|own| own.duration_since(self.now) > DEADLINE_FAR);
             self.requeue_after(if is_patient && is_long {
                 CAPACITY_REQUEUE_INTERVAL
@@ -235,6 +244,26 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         }
     }
 
+    /// Takes pods from what is evicted that rollouts of their Deployments replace, of nodes that go
+    /// by choice.
+    async fn leave_to_rollouts(&mut self, drains: &mut [Drain<'a>], run: &Run<'_>) {
+        if !run.settings.feature_gates.rollout_eviction {
+            return;
+        }
+        let mut due: Vec<Departure<'a>> = Vec::new();
+        for drain in drains.iter().filter(|own| awaits_room(&own.claim.record)) {
+            let pods = self.pods_of(drain.node).iter().copied();
+            let pods = pods.filter(|pod| drain.step.evict.iter().any(|own| own.uid == pod.uid));
+            let claim = &drain.claim.record.claim.name;
+            due.extend(pods.map(|pod| Departure { claim: claim.clone(), pod }));
+        }
+        let rolling = self.rolling(&due, run).await;
+        for drain in drains {
+            let is_rolling = |pod: &mut PodRef| rolling.contains(&pod.uid);
+            drain.step.rolling = drain.step.evict.extract_if(.., is_rolling).collect();
+        }
+    }
+
     /// What the drains evict now, in order: the largest first across nodes, since planning assumes
     /// that large pods are rescheduled before smaller ones take their places.
     fn evictions<'d>(&self, drains: &'d [Drain<'a>]) -> Vec<PodEviction<'d>> {
@@ -280,6 +309,12 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
             Some(Eviction::Accepted) => {
                 self.pod_event(pod, EventReason::Evicted, "its node is being disrupted".to_owned());
                 self.record_change(record, Change::Evicted(pod.key.clone()));
+                if let Some(obstacle) = self.not_rolled_out.get(&pod.uid).copied() {
+                    self.record_change(
+                        record,
+                        Change::RolloutNotPossible(pod.key.clone(), obstacle),
+                    );
+                }
             }
             Some(Eviction::Blocked { message }) => {
                 self.pod_event(pod, EventReason::FailedDraining, message.to_string());

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use domain::instance_type::CapacityType;
-use domain::pod::PodKey;
+use domain::pod::{ObjectKey, PodKey};
+use domain::rollout::RolloutObstacle;
 use domain::{SignedDuration, Text};
 
 use crate::lease::Report;
@@ -74,6 +75,10 @@ pub enum Change {
     Evicted(PodKey),
     /// A pod may not be evicted now, and the API server's message.
     EvictionBlocked(PodKey, Text),
+    /// A rollout was asked for, of the Deployment with this key, in place of evictions.
+    RolloutStarted(ObjectKey),
+    /// A pod is evicted although its Deployment asks for rollouts, and why.
+    RolloutNotPossible(PodKey, RolloutObstacle),
     /// A pod with `karpenter.sh/do-not-disrupt` blocks the drain.
     PodProtected(PodKey),
     /// A pod was deleted with this grace period in seconds, the most that the deadline allows.

@@ -1,10 +1,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use domain::label::PODS_ROLLING;
 use domain::node_claim::{ConditionStatus, ConditionType};
 use domain::node_pool::NeverOr;
-use domain::pod::DoNotDisrupt;
+use domain::pod::{DoNotDisrupt, Owner, OwnerKind};
 use domain::resource::{CPU, Resources};
+use domain::rollout::{Deployment, EvictBy, RolloutObstacle, RolloutSpec, RolloutStatus};
 use domain::taint::DISRUPTED;
 use pollster::block_on;
 
@@ -631,4 +633,80 @@ fn a_node_that_is_not_ours_is_left_alone() {
     let _report = run_once(&world);
     assert!(world.node().taints.iter().all(|taint| &*taint.key != DISRUPTED));
     assert_eq!(world.node().deleted, before.deleted);
+}
+
+/// A pod of Deployment `web`, which asks for rollouts, on a node that goes by choice.
+fn rolling_world() -> World {
+    let world = initialized_world();
+    let record = world.store.records().remove(0);
+    let reason = EndReason::Disrupted(DisruptionReason::Drifted);
+    world.store.put(record.ended(at(0), reason, None));
+    for pod in &mut world.cluster.listing.borrow_mut().objects.pods {
+        let owner = Owner { kind: OwnerKind::ReplicaSet, name: "web-1".into(), uid: "r".into() };
+        pod.owner = Some(owner);
+        pod.created = Some(at(0));
+    }
+    let spec = RolloutSpec { evict_by: Some(EvictBy::Rollout), ..RolloutSpec::default() };
+    let status =
+        RolloutStatus { is_observed: true, replicas: 1, updated: 1, available: 1, is_stuck: false };
+    let deployment = Deployment {
+        key: domain::pod::ObjectKey::new("default", "web"),
+        uid: "d".into(),
+        resource_version: "1".into(),
+        replicas: 1,
+        spec,
+        status,
+    };
+    world.cluster.deployments.borrow_mut().insert("web-1".into(), deployment);
+    world
+}
+
+fn run_with_rollouts(world: &World) -> LifecycleReport {
+    let mut settings = domain::settings::Settings::default();
+    settings.feature_gates.rollout_eviction = true;
+    let run = Run { settings: &settings, ..world.run("lifecycle") };
+    block_on(advance(world, &run)).unwrap().ran().unwrap()
+}
+
+#[test]
+fn a_pod_whose_deployment_asks_for_it_leaves_by_a_rollout_that_is_asked_for_once() {
+    let world = rolling_world();
+    let report = run_with_rollouts(&world);
+    let started = |own: &ClaimChange| matches!(own.what, Change::RolloutStarted(_));
+    assert_eq!(report.changes.iter().filter(|own| started(own)).count(), 1);
+    let rolling = || {
+        let record = world.store.records().remove(0);
+        record.claim.annotations.get(PODS_ROLLING).cloned()
+    };
+    assert_eq!(rolling().as_deref(), Some("default/web-0"));
+    let _report = run_with_rollouts(&world);
+    assert!(world.cluster.evicted.borrow().is_empty());
+    assert_eq!(world.cluster.restarts.get(), 1);
+    // Its controller gives up.
+    for own in world.cluster.deployments.borrow_mut().values_mut() {
+        own.status = RolloutStatus { is_observed: true, updated: 0, is_stuck: true, ..own.status };
+    }
+    let report = run_with_rollouts(&world);
+    let why = Change::RolloutNotPossible(
+        domain::pod::ObjectKey::new("default", "web-0"),
+        RolloutObstacle::DeadlinePassed,
+    );
+    assert!(report.changes.iter().any(|own| own.what == why), "{:?}", report.changes);
+    assert!(world.cluster.has_event(EventReason::RolloutNotPossible));
+    assert_eq!(*world.cluster.evicted.borrow(), ["web-0".into()]);
+    assert_eq!(rolling().as_deref(), Some(""));
+}
+
+#[test]
+fn no_deployment_is_read_while_the_gate_is_off_or_a_node_does_not_go_by_choice() {
+    let world = rolling_world();
+    let _report = run_once(&world);
+    assert_eq!((world.cluster.restarts.get(), world.cluster.evicted.borrow().len()), (0, 1));
+    let world = rolling_world();
+    let mut record = world.store.records().remove(0);
+    record.ending = None;
+    world.store.put(record.ended(at(0), EndReason::Disrupted(DisruptionReason::Interrupted), None));
+    world.advance(60 * 11);
+    let _report = run_with_rollouts(&world);
+    assert_eq!((world.cluster.restarts.get(), world.cluster.evicted.borrow().len()), (0, 1));
 }

@@ -9,6 +9,7 @@ use domain::node_claim::NodeClaim;
 use domain::node_class::Ec2NodeClass;
 use domain::node_pool::NodePool;
 use domain::pod::{ObjectKey, Pod, PodKey, VirtualPodSource};
+use domain::rollout::Deployment;
 use domain::snapshot::ClusterObjects;
 use domain::taint::{Taint, TaintEffect};
 use domain::workload::WorkloadKind;
@@ -142,6 +143,26 @@ pub trait Cluster {
     ///
     /// `NotFound` when there is none of that kind and name.
     async fn scale_workload(&self, workload: &WorkloadRef, replicas: u32) -> Result<(), PortError>;
+
+    /// The Deployment that a ReplicaSet belongs to, as it is at the time of the call; `None` where
+    /// the ReplicaSet belongs to none, or either is gone.
+    async fn deployment_of(
+        &self,
+        replica_set: &NamespacedRef,
+    ) -> Result<Option<Deployment>, PortError>;
+
+    /// Asks for a rollout of a Deployment, as `kubectl rollout restart` does: writes a time into
+    /// annotation `kubectl.kubernetes.io/restartedAt` of its template, and the same into
+    /// `outrigger.dev/restarted-at` of its own.
+    ///
+    /// # Errors
+    ///
+    /// `Conflict` when it has changed since it was read; `NotFound` when it is gone.
+    async fn restart_deployment(
+        &self,
+        deployment: &Deployment,
+        at: Timestamp,
+    ) -> Result<(), PortError>;
 
     /// Writes the status of a CapacityBuffer; conditions of other kinds than ours stay.
     ///

@@ -77,6 +77,8 @@ pub struct DrainStep {
     pub protected: Vec<PodRef>,
     /// Pods without a ready place elsewhere: the drain waits for that.
     pub awaiting_capacity: Vec<PodRef>,
+    /// Pods that a rollout of their Deployment ends: the drain waits for it.
+    pub rolling: Vec<PodRef>,
     /// Number of pods that still have to leave, those above included.
     pub remaining: usize,
 }

@@ -14,6 +14,7 @@ use domain::node_claim::NodeClaim;
 use domain::node_class::{Ec2NodeClass, ResolvedAmi, ResolvedSubnet};
 use domain::node_pool::NodePool;
 use domain::pod::Pod;
+use domain::rollout::Deployment;
 use domain::settings::Settings;
 use domain::workload::Workload;
 use domain::{SignedDuration, Text, Timestamp};
@@ -445,6 +446,10 @@ pub(crate) struct FakeCluster {
     pub(crate) nominations_cleared: Cell<usize>,
     /// How often the status of a CapacityBuffer was written.
     pub(crate) buffers_written: Cell<usize>,
+    /// Deployments, by the names of their ReplicaSets.
+    pub(crate) deployments: RefCell<BTreeMap<Text, Deployment>>,
+    /// How many rollouts were asked for.
+    pub(crate) restarts: Cell<usize>,
     /// When pods will be marked unschedulable, in order.
     pub(crate) demand: RefCell<VecDeque<Timestamp>>,
     /// The next watch fails.
@@ -702,6 +707,28 @@ impl Cluster for FakeCluster {
             return Err(failure(ErrorKind::NotFound));
         };
         own.replicas = replicas;
+        Ok(())
+    }
+
+    async fn deployment_of(
+        &self,
+        replica_set: &NamespacedRef,
+    ) -> Result<Option<Deployment>, PortError> {
+        Ok(self.deployments.borrow().get(&replica_set.key.name).cloned())
+    }
+
+    async fn restart_deployment(
+        &self,
+        deployment: &Deployment,
+        at: Timestamp,
+    ) -> Result<(), PortError> {
+        let mut deployments = self.deployments.borrow_mut();
+        for own in deployments.values_mut().filter(|own| own.key == deployment.key) {
+            own.spec.restarted_at = Some(at.to_string().into());
+            own.spec.asked_at.clone_from(&own.spec.restarted_at);
+            own.status.is_observed = false;
+        }
+        self.restarts.set(self.restarts.get() + 1);
         Ok(())
     }
 

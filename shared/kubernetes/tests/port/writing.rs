@@ -190,6 +190,54 @@ async fn a_workload_is_scaled_by_its_scale_subresource() {
     assert_eq!(error.kind, ErrorKind::NotFound);
 }
 
+#[tokio::test]
+async fn a_deployment_is_found_by_a_pods_replica_set_and_rolled_out_as_kubectl_does() {
+    let server = Server::start(|request| {
+        let metadata = json!({ "name": "web", "namespace": "shop", "uid": "d1",
+            "resourceVersion": "7", "generation": 1 });
+        let spec = json!({ "selector": {}, "template": { "spec": { "containers": [] } } });
+        match (&*request.method, &*request.path) {
+            ("GET", "/apis/apps/v1/namespaces/shop/replicasets/web-1") => Reply::json(&json!({
+                "metadata": { "name": "web-1", "namespace": "shop", "uid": "r1",
+                    "ownerReferences": [{ "apiVersion": "apps/v1", "kind": "Deployment",
+                        "name": "web", "uid": "d1", "controller": true }] },
+                "spec": spec,
+            })),
+            ("GET", "/apis/apps/v1/namespaces/shop/deployments/web") => {
+                Reply::json(&json!({ "metadata": metadata, "spec": spec }))
+            }
+            ("PATCH", _) => Reply::json(&json!({ "metadata": metadata })),
+            _ => Reply::status(404, "NotFound", "not there"),
+        }
+    })
+    .await;
+    let cluster = cluster(&server).await;
+    let of = |name: &str, uid: &str| NamespacedRef {
+        key: ObjectKey::new("shop", name),
+        uid: uid.into(),
+    };
+    assert_eq!(cluster.deployment_of(&of("gone", "r1")).await.unwrap(), None);
+    assert_eq!(cluster.deployment_of(&of("web-1", "r2")).await.unwrap(), None, "a successor");
+    let found = cluster.deployment_of(&of("web-1", "r1")).await.unwrap().unwrap();
+    assert_eq!((&*found.uid, &*found.resource_version, found.replicas), ("d1", "7", 1));
+    let at = "2026-01-05T09:00:00Z".parse().unwrap();
+    cluster.restart_deployment(&found, at).await.unwrap();
+    let written = server.asked().pop().unwrap();
+    assert_eq!(written.path, "/apis/apps/v1/namespaces/shop/deployments/web");
+    assert_eq!(
+        written.body,
+        json!({
+            "metadata": {
+                "resourceVersion": "7",
+                "annotations": { "outrigger.dev/restarted-at": "2026-01-05T09:00:00Z" },
+            },
+            "spec": { "template": { "metadata": { "annotations": {
+                "kubectl.kubernetes.io/restartedAt": "2026-01-05T09:00:00Z",
+            } } } },
+        })
+    );
+}
+
 fn buffer_status() -> CapacityBufferStatus {
     CapacityBufferStatus {
         pod_template: Some("chunk".into()),

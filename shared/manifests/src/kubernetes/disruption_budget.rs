@@ -30,7 +30,7 @@ pub(super) fn read(root: Field<'_>) -> PodDisruptionBudget {
 }
 
 /// An `IntOrString`: a number, or a percentage.
-fn count_or_percent(field: Field<'_>) -> Option<CountOrPercent> {
+pub(super) fn count_or_percent(field: Field<'_>) -> Option<CountOrPercent> {
     if matches!(field.value()?.data, Data::Integer(_)) {
         return field.count().map(CountOrPercent::Count);
     }

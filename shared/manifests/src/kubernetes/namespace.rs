@@ -1,8 +1,10 @@
 //! Namespace.
 
+use domain::label::EVICT_BY;
 use domain::workload::Namespace;
 
 use super::metadata::Metadata;
+use super::rollout::read_evict_by;
 use crate::field::Field;
 
 /// The label that every Namespace has.
@@ -14,5 +16,6 @@ pub(super) fn read(root: Field<'_>) -> Namespace {
     let metadata = Metadata::of(root);
     let mut labels = metadata.labels;
     labels.insert(root.reader().interner().text(NAME_LABEL), metadata.name.clone());
-    Namespace { name: metadata.name, labels }
+    let evict_by = read_evict_by(root.get("metadata").get("annotations").get(EVICT_BY));
+    Namespace { name: metadata.name, labels, evict_by }
 }

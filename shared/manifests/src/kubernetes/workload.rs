@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use domain::pod::{ObjectKey, Owner, OwnerKind, Pod, PodPhase, PodSpec, VolumeUse};
 use domain::pvc_spec::PvcSpec;
+use domain::rollout::RolloutSpec;
 use domain::selector::LabelSelector;
 use domain::taint::{TaintEffect, Toleration};
 use domain::workload::{DaemonSet, PodTemplate, Workload, WorkloadKind};
@@ -12,6 +13,7 @@ use domain::{SignedDuration, Text, Timestamp};
 use super::metadata::Metadata;
 use super::pod::{PodTraits, ReadTemplate, condition, owner, pod_template};
 use super::priority::PriorityRef;
+use super::rollout::read_rollout;
 use super::selector::label_selector;
 use super::volume::claim_spec;
 use crate::field::Field;
@@ -36,6 +38,8 @@ pub struct WorkloadObject {
     pub traits: PodTraits,
     /// What a Job says of its pods beside their template.
     pub job: Option<JobSpec>,
+    /// How a Deployment replaces its pods; `None` for other kinds.
+    pub rollout: Option<RolloutSpec>,
 }
 
 /// How many pods of a Job run, how often, and until when.
@@ -164,7 +168,8 @@ fn owner_kind(kind: WorkloadKind) -> OwnerKind {
 }
 
 pub(super) fn read_deployment(root: Field<'_>) -> WorkloadObject {
-    replicated(root, WorkloadKind::Deployment)
+    let rollout = Some(read_rollout(root));
+    WorkloadObject { rollout, ..replicated(root, WorkloadKind::Deployment) }
 }
 
 pub(super) fn read_stateful_set(root: Field<'_>) -> WorkloadObject {
@@ -223,6 +228,7 @@ fn workload(root: Field<'_>, kind: WorkloadKind, replicas: u32) -> WorkloadObjec
         priority,
         traits,
         job: None,
+        rollout: None,
     }
 }
 

@@ -68,6 +68,8 @@ pub enum Situation {
     Expendable,
     /// Its node is going away already.
     NodeLeaves,
+    /// Its node is going away, and a rollout of its Deployment ends and replaces it.
+    RollsOut,
     /// No NodePool manages its node.
     NodeUnmanaged,
 }
@@ -147,7 +149,10 @@ pub fn explain_resident(
     };
     if matches!(
         situation,
-        Situation::BelongsToNode | Situation::Terminating | Situation::Expendable
+        Situation::BelongsToNode
+            | Situation::Terminating
+            | Situation::Expendable
+            | Situation::RollsOut
     ) {
         return Some(explanation);
     }
@@ -190,6 +195,8 @@ impl Resident<'_, '_> {
             Situation::Terminating
         } else if node.has_expendable(pod) {
             Situation::Expendable
+        } else if node.rolling().contains(&pod.key) {
+            Situation::RollsOut
         } else if node.is_leaving() {
             Situation::NodeLeaves
         } else if !node.is_managed {

@@ -156,11 +156,13 @@ impl<'a> Model<'a> {
     }
 }
 
-/// Bound pods that the NodePools of their nodes count as expendable.
+/// Bound pods that need no other place: the NodePools of their nodes count them as expendable, or a
+/// rollout replaces them.
 fn expendable(nodes: &IndexVec<NodeIx, NodeView>, shapes: &Shapes) -> FxHashSet<PodIx> {
     let of_node = |node: &'_ NodeView| -> Vec<PodIx> {
-        let bound = node.bound.iter().copied();
-        bound.filter(|pod| node.has_expendable(shapes.pods[*pod])).collect()
+        let rolling = node.rolling();
+        let goes = |pod: &Pod| node.has_expendable(pod) || rolling.contains(&pod.key);
+        node.bound.iter().copied().filter(|pod| goes(shapes.pods[*pod])).collect()
     };
     nodes.iter().flat_map(of_node).collect()
 }

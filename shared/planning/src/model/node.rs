@@ -1,7 +1,7 @@
 //! Nodes as planning sees them: a Node with its NodeClaim, or a NodeClaim whose Node is not there
 //! yet.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use domain::expiration::Expiration;
 use domain::fargate::is_fargate;
@@ -13,8 +13,9 @@ use domain::node_claim::{ConditionType, NodeClaim};
 use domain::node_offering::{capacity_type_of, fargate_price, offering_of};
 use domain::node_pool::NodePool;
 use domain::off_hours::OffPeriod;
-use domain::pod::Pod;
+use domain::pod::{Pod, PodKey};
 use domain::resource::Resources;
+use domain::rollout::pods_rolling;
 use domain::snapshot::ClusterSnapshot;
 use domain::spot::PodInterruption;
 use domain::taint::{CANDIDATE, Taint};
@@ -76,6 +77,13 @@ impl NodeView<'_> {
     /// Whether a pod on it is expendable by its NodePool: it needs no place when the node goes.
     pub(crate) fn has_expendable(&self, pod: &Pod) -> bool {
         self.node_pool.is_some_and(|pool| pool.options.is_expendable(pod.spec.priority))
+    }
+
+    /// Its pods that a rollout ends and replaces; only a node that is leaving has any.
+    pub(crate) fn rolling(&self) -> BTreeSet<PodKey> {
+        let claim = self.claim.filter(|_| self.is_leaving());
+        let annotation = claim.and_then(|claim| claim.annotations.get(label::PODS_ROLLING));
+        annotation.map(|own| pods_rolling(own).collect()).unwrap_or_default()
     }
 
     /// Whether it has expired, so that it goes whatever holds it. A claim in flight is given up by

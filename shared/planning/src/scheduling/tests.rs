@@ -17,6 +17,7 @@ mod preference;
 mod reason;
 mod requirement;
 mod reservation;
+mod rollout;
 mod spot;
 mod spot_share;
 mod spread;

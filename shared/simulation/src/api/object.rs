@@ -208,7 +208,17 @@ object!(
     WorkloadId,
     workloads,
     |object| WorkloadId { kind: object.workload.kind, key: object.workload.key.clone() },
-    keeps_uid!();
+    fn identify(&mut self, uid: Text, _now: Timestamp) {
+        fill(&mut self.uid, uid);
+    },
+    fn keep_identity(&mut self, old: &Self) {
+        self.uid = old.uid.clone();
+        // Annotations that somebody else wrote stay.
+        if let (Some(own), Some(old)) = (&mut self.rollout, &old.rollout) {
+            own.restarted_at = own.restarted_at.take().or_else(|| old.restarted_at.clone());
+            own.asked_at = own.asked_at.take().or_else(|| old.asked_at.clone());
+        }
+    }
 );
 object!(
     DaemonSetObject,

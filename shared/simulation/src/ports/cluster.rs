@@ -23,6 +23,7 @@ use domain::node_claim::NodeClaim;
 use domain::node_class::Ec2NodeClass;
 use domain::node_pool::NodePool;
 use domain::pod::Pod;
+use domain::rollout::Deployment;
 use domain::snapshot::ClusterObjects;
 use domain::volume::PersistentVolumeClaim;
 use domain::{Text, Timestamp};
@@ -32,6 +33,7 @@ use super::shared_world::{PendingDemand, SharedWorld};
 use crate::api::{ApiError, Object, WorkloadId};
 use crate::report::Happening;
 use crate::scheduler::volume::claim_key;
+use crate::workload::{deployment_of, restart};
 use crate::world::{Deletion, World};
 
 fn gone(operation: &'static str, name: &str) -> PortError {
@@ -342,6 +344,29 @@ impl Cluster for SharedWorld {
         let now = world.now;
         let scaled = Happening::Scaled { workload: target.to_string().into(), from, to: replicas };
         world.journal.add(now, scaled);
+        Ok(())
+    }
+
+    async fn deployment_of(
+        &self,
+        replica_set: &NamespacedRef,
+    ) -> Result<Option<Deployment>, PortError> {
+        let world = self.call("get deployment").await?;
+        Ok(deployment_of(&world, &replica_set.key))
+    }
+
+    async fn restart_deployment(
+        &self,
+        deployment: &Deployment,
+        at: Timestamp,
+    ) -> Result<(), PortError> {
+        let mut world = self.call("patch deployment").await?;
+        if !restart(&mut world, &deployment.key, at) {
+            return Err(gone("patch deployment", &deployment.key.name));
+        }
+        let now = world.now;
+        let workload = format!("Deployment {}", deployment.key).into();
+        world.journal.add(now, Happening::RolloutStarted { workload });
         Ok(())
     }
 

@@ -13,6 +13,7 @@ use crate::ports::CLAIM_TAG;
 use crate::report::{ExpectationOutcome, Waiting};
 use crate::scenario::{Expected, InstanceFilter, PodCount, PriceBound};
 use crate::world::World;
+use crate::world::readiness::is_pod_of;
 
 impl Simulation {
     /// Judges the expectations of a moment; those without one at the end.
@@ -83,6 +84,10 @@ impl Simulation {
                 });
                 (!range.contains(found)).then(|| format!("{found} s"))
             }
+            Expected::WithoutReadySeconds { workload, range } => {
+                let found = seconds(world.without_ready(workload));
+                (!range.contains(found)).then(|| format!("{found} s"))
+            }
             Expected::Interruptions(range) => {
                 let found = world.interruptions.count;
                 (!range.contains(found)).then(|| found.to_string())
@@ -136,11 +141,7 @@ fn billed<'w>(world: &'w World, filter: &'w InstanceFilter) -> impl Iterator<Ite
 }
 
 fn pods(world: &World, workload: Option<&Text>, kind: PodCount) -> usize {
-    let is_its = |pod: &&Pod| {
-        workload.is_none_or(|name| {
-            pod.key.name.strip_prefix(&**name).is_some_and(|rest| rest.starts_with('-'))
-        })
-    };
+    let is_its = |pod: &&Pod| workload.is_none_or(|name| is_pod_of(pod, name));
     match kind {
         PodCount::Pending => view::pods_pending(world).filter(is_its).count(),
         PodCount::Running => world

@@ -39,6 +39,8 @@ pub struct Scenario {
     pub job_duration: SignedDuration,
     /// From an instance's launch to a ready Node, where it is not drawn.
     pub boot: Option<SignedDuration>,
+    /// From a pod's binding to its being ready; drawn when unset.
+    pub pod_start: Option<SignedDuration>,
     /// From a pod's deletion to its containers' end, where it is not drawn.
     pub pod_stop: Option<SignedDuration>,
     /// Settings that it needs.

@@ -59,6 +59,13 @@ pub enum Expected {
     },
     /// The longest time, in seconds, without a node after an eviction by choice.
     AfterEvictionSeconds(Range),
+    /// For how many seconds a workload had no ready pod, once it has had one.
+    WithoutReadySeconds {
+        /// Its name, which its pods' names begin with.
+        workload: Text,
+        /// How long.
+        range: Range,
+    },
     /// The number of spot instances that EC2 announced to take back since the start.
     Interruptions(Range),
     /// What all nodes cost, in percent, rounded up, of what the same pods need at least on an empty
@@ -169,6 +176,13 @@ pub(super) fn read(field: Field<'_>) -> Option<Expectation> {
         "withoutHomeSeconds" => with(body, &["count", "min", "max"], |body| {
             Expected::AfterEvictionSeconds(Range::of(body))
         }),
+        "withoutReadySeconds" => {
+            body.only(&["workload", "count", "min", "max"]);
+            Expected::WithoutReadySeconds {
+                workload: body.get("workload").required().text()?,
+                range: Range::of(body),
+            }
+        }
         "interruptions" => {
             with(body, &["count", "min", "max"], |body| Expected::Interruptions(Range::of(body)))
         }
@@ -291,6 +305,9 @@ impl fmt::Display for Expected {
             }
             Self::AfterEvictionSeconds(range) => {
                 write!(f, "longest time without a node after an eviction by choice: {range} s")
+            }
+            Self::WithoutReadySeconds { workload, range } => {
+                write!(f, "time without a ready pod of {workload}: {range} s")
             }
             Self::Interruptions(range) => write!(f, "spot interruptions: {range}"),
             Self::PercentOfBound(range) => {

@@ -34,7 +34,7 @@ const DEFAULT_REGION: &str = "us-east-1";
 const DEFAULT_JOB_DURATION: SignedDuration = SignedDuration::from_mins(5);
 const DEFAULT_NAMESPACE: &str = "default";
 
-const SPEC_FIELDS: [&str; 18] = [
+const SPEC_FIELDS: [&str; 19] = [
     "about",
     "start",
     "duration",
@@ -45,6 +45,7 @@ const SPEC_FIELDS: [&str; 18] = [
     "provisioning",
     "jobDuration",
     "boot",
+    "podStart",
     "podStop",
     "settings",
     "faults",
@@ -196,6 +197,7 @@ fn scenario(root: Field<'_>, folder: &mut Folder<'_>) -> Option<Scenario> {
             .unwrap_or_default(),
         job_duration: spec.get("jobDuration").parsed(duration).unwrap_or(DEFAULT_JOB_DURATION),
         boot: spec.get("boot").parsed(duration),
+        pod_start: spec.get("podStart").parsed(duration),
         pod_stop: spec.get("podStop").parsed(duration),
         settings: settings(spec.get("settings")),
         faults: faults(spec.get("faults")),

@@ -39,6 +39,7 @@ impl Scenario {
             provisioning: ProvisioningMode::default(),
             job_duration: SignedDuration::from_mins(5),
             boot: None,
+            pod_start: None,
             pod_stop: None,
             settings: SettingsChange::default(),
             spot_interruptions: Vec::new(),

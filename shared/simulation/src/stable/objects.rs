@@ -134,6 +134,7 @@ fn workload_object(workload: Workload, traits: PodTraits) -> WorkloadObject {
         priority,
         traits,
         job: None,
+        rollout: None,
     }
 }
 

@@ -1,12 +1,12 @@
-//! Deployments: one ReplicaSet for each template, and a rolling update from the old to the new.
-//!
-//! The strategy is RollingUpdate with its defaults, `maxSurge` and `maxUnavailable` of a quarter.
+//! Deployments: one ReplicaSet for each template, and a rollout from the old to the new by
+//! `spec.strategy`.
 
 use std::collections::BTreeMap;
 
-use domain::Text;
 use domain::pod::{ObjectKey, Owner, OwnerKind, Pod};
+use domain::rollout::{Deployment, RolloutSpec, RolloutStatus};
 use domain::workload::{PodTemplate, Workload, WorkloadKind};
+use domain::{Text, Timestamp};
 use manifests::WorkloadObject;
 
 use crate::api::{Kind, WorkloadId};
@@ -61,12 +61,20 @@ pub(super) fn reconcile(world: &mut World) {
         let Some(deployment) = world.api.get::<WorkloadObject>(&id).cloned() else { continue };
         let own = sets.remove(&id.key).unwrap_or_default();
         let (current, older) = by_template(world, &deployment, own);
+        let strategy = deployment.rollout.clone().unwrap_or_default();
+        if strategy.is_paused && current.is_none() && !older.is_empty() {
+            continue;
+        }
         let current = current.unwrap_or_else(|| create(world, &deployment, older.len()));
+        let wanted = deployment.workload.replicas;
         if older.is_empty() {
-            scale(world, &current, deployment.workload.replicas);
-        } else {
+            scale(world, &current, wanted);
+        } else if strategy.is_recreate {
             is_rolling = true;
-            roll(world, deployment.workload.replicas, &current, &older);
+            recreate(world, wanted, &current, &older);
+        } else if !strategy.is_paused {
+            is_rolling = true;
+            roll(world, wanted, &strategy, &current, &older);
         }
     }
     let is_settled = !is_rolling && world.api.latest(Kind::Workload) == workloads;
@@ -82,8 +90,7 @@ fn by_template(
     let mut current = None;
     let mut older = Vec::new();
     for key in replica_sets {
-        let has_template = replica_set(world, &key)
-            .is_some_and(|own| is_same(&own.template, &deployment.workload.template));
+        let has_template = object(world, &key).is_some_and(|own| is_current(own, deployment));
         if has_template && current.is_none() {
             current = Some(key);
         } else {
@@ -91,6 +98,13 @@ fn by_template(
         }
     }
     (current, older)
+}
+
+/// Whether a ReplicaSet is that of a Deployment's template, as it was made anew last.
+fn is_current(own: &WorkloadObject, deployment: &WorkloadObject) -> bool {
+    let restarted_at = |of: &'_ WorkloadObject| of.rollout.as_ref()?.restarted_at.clone();
+    is_same(&own.workload.template, &deployment.workload.template)
+        && restarted_at(own) == restarted_at(deployment)
 }
 
 /// Whether two templates are one but for the label by which the Deployment controller tells the
@@ -103,8 +117,12 @@ fn is_same(own: &PodTemplate, other: &PodTemplate) -> bool {
     own.spec == other.spec && (own.labels == other.labels || labels(own) == labels(other))
 }
 
+fn object<'w>(world: &'w World, key: &ObjectKey) -> Option<&'w WorkloadObject> {
+    world.api.get::<WorkloadObject>(&id_of(key))
+}
+
 fn replica_set<'w>(world: &'w World, key: &ObjectKey) -> Option<&'w Workload> {
-    world.api.get::<WorkloadObject>(&id_of(key)).map(|object| &object.workload)
+    object(world, key).map(|object| &object.workload)
 }
 
 fn id_of(key: &ObjectKey) -> WorkloadId {
@@ -143,9 +161,14 @@ fn scale(world: &mut World, key: &ObjectKey, replicas: u32) {
 
 /// One step of a rolling update: grow the new one as far as the surge allows, shrink the old ones
 /// as far as enough pods stay ready, and drop those that are empty.
-fn roll(world: &mut World, wanted: u32, current: &ObjectKey, older: &[ObjectKey]) {
-    let surge = wanted.div_ceil(4);
-    let unavailable_most = wanted / 4;
+fn roll(
+    world: &mut World,
+    wanted: u32,
+    strategy: &RolloutSpec,
+    current: &ObjectKey,
+    older: &[ObjectKey],
+) {
+    let (surge, unavailable_most) = (strategy.surge(wanted), strategy.unavailable(wanted));
     let replicas =
         |world: &World, key: &ObjectKey| replica_set(world, key).map_or(0, |own| own.replicas);
     let total: u32 = older.iter().chain([current]).map(|key| replicas(world, key)).sum();
@@ -168,11 +191,71 @@ fn roll(world: &mut World, wanted: u32, current: &ObjectKey, older: &[ObjectKey]
         if less > 0 {
             scale(world, key, own - less);
         }
-        let has_pods = world.api.list::<Pod>().any(|pod| is_owned(pod, key));
-        if own == 0 && !has_pods {
-            let _ = world.api.remove::<WorkloadObject>(&id_of(key));
-        }
+        drop_if_empty(world, key);
     }
+}
+
+/// One step of strategy Recreate: new pods are made once all old ones are gone.
+fn recreate(world: &mut World, wanted: u32, current: &ObjectKey, older: &[ObjectKey]) {
+    for key in older {
+        scale(world, key, 0);
+        drop_if_empty(world, key);
+    }
+    if older.iter().all(|key| replica_set(world, key).is_none()) {
+        scale(world, current, wanted);
+    }
+}
+
+/// Drops the ReplicaSet of an earlier template once it has no pods.
+fn drop_if_empty(world: &mut World, key: &ObjectKey) {
+    let has_none = replica_set(world, key).is_some_and(|own| own.replicas == 0)
+        && !world.api.list::<Pod>().any(|pod| is_owned(pod, key));
+    if has_none {
+        let _ = world.api.remove::<WorkloadObject>(&id_of(key));
+    }
+}
+
+/// The Deployment of a ReplicaSet with its status, as its controller would write it.
+pub(crate) fn deployment_of(world: &World, replica_set: &ObjectKey) -> Option<Deployment> {
+    let owner = object(world, replica_set)?.owner.as_ref()?;
+    let key = ObjectKey::new(replica_set.namespace.clone(), owner.name.clone());
+    let id = WorkloadId { kind: WorkloadKind::Deployment, key };
+    let own = world.api.get::<WorkloadObject>(&id)?;
+    let spec = own.rollout.clone().unwrap_or_default();
+    let sets = replica_sets_of(world, &own.workload.key);
+    let (current, older) = by_template(world, own, sets);
+    let active = |key: &ObjectKey| {
+        let pods = world.api.list::<Pod>().filter(|pod| is_owned(pod, key) && pod.is_active());
+        u32::try_from(pods.count()).unwrap_or(u32::MAX)
+    };
+    let all = || older.iter().chain(&current);
+    let started: Option<Timestamp> = spec.restarted_at.as_ref().and_then(|at| at.parse().ok());
+    let deadline = started.and_then(|at| at.checked_add(spec.progress_deadline).ok());
+    Some(Deployment {
+        key: own.workload.key.clone(),
+        uid: own.uid.clone(),
+        resource_version: "".into(),
+        replicas: own.workload.replicas,
+        status: RolloutStatus {
+            is_observed: current.is_some(),
+            replicas: all().map(active).sum(),
+            updated: current.as_ref().map(active).unwrap_or_default(),
+            available: all().map(|key| ready_of(world, key)).sum(),
+            is_stuck: deadline.is_some_and(|deadline| deadline <= world.now()),
+        },
+        spec,
+    })
+}
+
+/// Lets a Deployment make its pods anew.
+pub(crate) fn restart(world: &mut World, deployment: &ObjectKey, at: Timestamp) -> bool {
+    let id = WorkloadId { kind: WorkloadKind::Deployment, key: deployment.clone() };
+    let at: Text = at.to_string().into();
+    let change = |own: &mut WorkloadObject| {
+        let rollout = own.rollout.get_or_insert_default();
+        (rollout.restarted_at, rollout.asked_at) = (Some(at.clone()), Some(at));
+    };
+    world.api.update::<WorkloadObject>(&id, None, change).is_ok()
 }
 
 fn is_owned(pod: &Pod, key: &ObjectKey) -> bool {

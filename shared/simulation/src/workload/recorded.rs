@@ -174,5 +174,6 @@ fn show_replicas(world: &mut World, id: &WorkloadId, replicas: u32, newest: Opti
             deletion_cost: slot.pod.deletion_cost,
         },
         job: None,
+        rollout: None,
     });
 }

@@ -277,6 +277,7 @@ fn stand_in(kind: WorkloadKind, key: &ObjectKey, pods: &[&Pod], newest: &Pod) ->
             deletion_cost: newest.deletion_cost,
         },
         job: None,
+        rollout: None,
     }
 }
 

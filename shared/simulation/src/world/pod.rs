@@ -75,7 +75,8 @@ impl World {
     }
 
     fn let_start(&mut self, pod: ObjectKey, uid: Text) {
-        let delay = self.seed.draw("pod-start", &uid).between(STARTS_AFTER.0, STARTS_AFTER.1);
+        let drawn = self.seed.draw("pod-start", &uid).between(STARTS_AFTER.0, STARTS_AFTER.1);
+        let delay = self.options.pod_start.unwrap_or(drawn);
         self.agenda.add(self.now + delay, Due::PodStarts { pod, uid });
     }
 

@@ -15,7 +15,7 @@ impl World {
     pub fn settle(&mut self) {
         for _ in 0..SETTLE_ROUNDS_MAX {
             if self.settled_revision == Some(self.api.stirred()) {
-                return;
+                return self.note_readiness();
             }
             self.settled_revision = Some(self.api.stirred());
             self.collect_pods_of_lost_nodes();

@@ -45,6 +45,8 @@ pub(crate) enum TimelineCode {
     NodeDraining,
     /// Pods were evicted from a Node.
     PodsEvicted,
+    /// Outrigger asked for a rollout of a Deployment, in place of evictions.
+    RolloutStarted,
     /// An eviction was refused.
     EvictionRefused,
     /// Pods were lost with their instance.
@@ -87,6 +89,7 @@ impl From<&Happening> for TimelineCode {
             Happening::Announced { .. } => Self::InstanceAnnouncement,
             Happening::Draining(_) => Self::NodeDraining,
             Happening::PodsEvicted { .. } => Self::PodsEvicted,
+            Happening::RolloutStarted { .. } => Self::RolloutStarted,
             Happening::EvictionRefused(_) => Self::EvictionRefused,
             Happening::PodsLost { .. } => Self::PodsLost,
             Happening::NodeRemoved { .. } => Self::NodeRemoved,

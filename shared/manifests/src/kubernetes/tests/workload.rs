@@ -1,6 +1,8 @@
 use domain::SignedDuration;
+use domain::pdb::CountOrPercent;
 use domain::pod::{DoNotDisrupt, OwnerKind, Pod, VolumeUse};
 use domain::resource::CPU;
+use domain::rollout::{EvictBy, RolloutSpec};
 
 use super::read_as;
 use crate::kubernetes::WorkloadObject;
@@ -135,4 +137,29 @@ fn a_pod_template_keeps_its_shape() {
     );
     assert_eq!(template.key.to_string(), "shop/room");
     assert_eq!(template.template.spec.requests.get(CPU), 2000);
+}
+
+#[test]
+fn a_deployment_says_how_it_replaces_its_pods() {
+    let text = "metadata: {name: web, namespace: shop, annotations: {outrigger.dev/evict-by: rollout, \
+                outrigger.dev/restarted-at: then}}\nspec: {paused: true, progressDeadlineSeconds: 60, \
+                strategy: {rollingUpdate: {maxSurge: 1, maxUnavailable: 10%}}, \
+                template: {metadata: {annotations: {kubectl.kubernetes.io/restartedAt: now}}}}";
+    let text = format!("kind: Deployment\n{text}\n");
+    let own = read_as!(&text, Object::Workload).rollout.unwrap();
+    let expected = RolloutSpec {
+        evict_by: Some(EvictBy::Rollout),
+        is_recreate: false,
+        max_surge: CountOrPercent::Count(1),
+        max_unavailable: CountOrPercent::Percent(10),
+        is_paused: true,
+        progress_deadline: SignedDuration::from_mins(1),
+        restarted_at: Some("now".into()),
+        asked_at: Some("then".into()),
+    };
+    assert_eq!(own, expected);
+    assert_eq!(workload("Deployment", "spec: {}").rollout, Some(RolloutSpec::default()));
+    let recreate = workload("Deployment", "spec: {strategy: {type: Recreate}}").rollout;
+    assert!(recreate.unwrap().is_recreate);
+    assert_eq!(workload("StatefulSet", "spec: {}").rollout, None);
 }
