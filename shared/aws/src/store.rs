@@ -16,6 +16,7 @@ mod lease;
 mod retry;
 pub mod schema;
 mod spot;
+mod spot_cache;
 mod table;
 mod versioned;
 mod wire;

@@ -3,6 +3,9 @@
 //!
 //! Functions may change items that all clusters share and put none: items are written by update.
 
+use std::sync::Arc;
+use std::time::Instant;
+
 use controllers::ports::{ErrorKind, PortError, SpotRecords, Version, Versioned};
 use controllers::record::spot::SpotRecord;
 use domain::Text;
@@ -12,6 +15,7 @@ use super::error::DocumentError;
 use super::expression::Condition;
 use super::item::{Stored, item, record};
 use super::schema::{self, CLUSTER, KEY, SPOT, SPOT_PARTITION};
+use super::spot_cache::{Records, seen_by};
 use super::table::{Table, Written};
 use super::versioned::{is_version, new_write, settled};
 use super::wire::SpotDocument;
@@ -39,24 +43,27 @@ impl Stored for OfCluster {
     }
 }
 
-/// Reads the records of all clusters. One that cannot be parsed is logged and left out.
+/// What the records of all clusters say to one, as they were read lately. One that cannot be parsed
+/// is logged and left out.
 pub(super) async fn read_all(table: &Table, cluster: &str) -> Result<SpotRecords, PortError> {
-    let mut records = SpotRecords::default();
+    let asked_at = Instant::now();
+    if let Some(known) = table.spot_cache().get(asked_at) {
+        return Ok(seen_by(&known, cluster));
+    }
+    let mut records = Vec::new();
     for item in table.query(SPOT_PARTITION, SPOT).await? {
         match record::<OfCluster>(&item) {
-            Ok(Versioned { record: OfCluster { cluster: of, record }, version }) => {
-                if *of == *cluster {
-                    records.own = Some(Versioned { record, version });
-                } else {
-                    records.others.push(record);
-                }
+            Ok(Versioned { record: OfCluster { cluster, record }, version }) => {
+                records.push((cluster, Versioned { record, version }));
             }
             Err(error) => {
                 tracing::error!(record = key_of(&item), %error, "skipping unreadable record");
             }
         }
     }
-    Ok(records)
+    let records: Records = records.into();
+    table.spot_cache().put(Arc::clone(&records), asked_at);
+    Ok(seen_by(&records, cluster))
 }
 
 /// Reads the record of a cluster.
@@ -97,6 +104,8 @@ pub(super) async fn write(
     sets.sort_unstable();
     let key = own.key();
     let place = Place { partition: SPOT_PARTITION, key: &key };
+    // Whatever comes of it, what was read before is older.
+    table.spot_cache().forget();
     let written = match table.update(place, &format!("SET {}", sets.join(", ")), condition).await? {
         Written::Done(_) => Written::Done(()),
         Written::Refused(there) => Written::Refused(there),

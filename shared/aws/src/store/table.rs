@@ -25,6 +25,7 @@ use super::attribute::{Attributes, Place, text};
 use super::expression::{Condition, names_in, some};
 use super::retry::Contention;
 use super::schema::{INSTANCE, INSTANCE_INDEX};
+use super::spot_cache::SpotCache;
 use crate::calls::dynamodb;
 use crate::error::{built, port_error};
 
@@ -49,11 +50,12 @@ pub(crate) enum Written<T = ()> {
     Refused(Option<Attributes>),
 }
 
-/// A DynamoDB table. Clones share the client.
+/// A DynamoDB table. Clones share the client, and what was read lately of spot offerings.
 #[derive(Clone, Debug)]
 pub struct Table {
     client: Client,
     name: Arc<str>,
+    spot: Arc<SpotCache>,
 }
 
 impl Table {
@@ -73,7 +75,7 @@ impl Table {
             .timeout_config(timeouts)
             .retry_classifier(Contention)
             .build();
-        Self { client: Client::from_conf(config), name: name.into() }
+        Self { client: Client::from_conf(config), name: name.into(), spot: Arc::default() }
     }
 
     /// The table of that name on a DynamoDB that accepts any credentials, such as DynamoDB Local.
@@ -87,6 +89,11 @@ impl Table {
             )))
             .build();
         Self::new(&config, name)
+    }
+
+    /// What was read lately of spot offerings.
+    pub(super) fn spot_cache(&self) -> &SpotCache {
+        &self.spot
     }
 
     /// Creates the table if it does not exist: see [`super::schema::create`].

@@ -135,7 +135,8 @@ pub trait ClaimStore {
     async fn delete_pool(&self, node_pool: &str, expected: Version) -> Result<(), PortError>;
 
     /// What every cluster of the installation in this region remembers of spot offerings: one
-    /// read, as long as all of it is below 1 MB.
+    /// read, as long as all of it is below 1 MB. It may be a few minutes old, but for what this
+    /// process wrote.
     async fn spot_records(&self) -> Result<SpotRecords, PortError>;
 
     /// What this cluster remembers of spot offerings; `None` before anything was seen.
