@@ -162,8 +162,8 @@ fn owner(index: &PlanIndex<'_>, place: &Place<'_>) -> Option<usize> {
     label.filter(|_| place.is_managed).and_then(|pool| index.cluster.pool(pool))
 }
 
-/// Judges the launch, while nothing is gone yet; and the end, when disrupted nodes are gone, by this
-/// plan and by earlier ones, and their replacements are there.
+/// Judges the launch, while nothing is gone yet; and the end, when disrupted nodes are gone, by
+/// this plan and by earlier ones, and their replacements are there.
 pub(crate) fn check(index: &PlanIndex<'_>, disrupted: &[bool], report: &mut Report) {
     let used = Usage::of_existing(index, |_| true);
     let added = Usage::of_claims(index, index.new.iter());

@@ -20,9 +20,7 @@ use crate::api::WorkloadId;
 use crate::world::{Deletion, World};
 
 pub(crate) use daemon_set::delete_pods as delete_daemon_pods;
-pub(crate) use deployment::{
-    POD_TEMPLATE_HASH, Settled as DeploymentsSettled, deployment_of, restart,
-};
+pub(crate) use deployment::{POD_TEMPLATE_HASH, deployment_of, restart};
 
 /// Namespace, kind and name of what owns a pod.
 type OwnerRef<'a> = (&'a str, OwnerKind, &'a str);

@@ -154,8 +154,8 @@ pub struct World {
     /// How many of those may have changed something.
     pub(crate) effects: u64,
     settled_revision: Option<u64>,
-    /// When Deployments had nothing to do last.
-    pub(crate) deployments_settled: Option<crate::workload::DeploymentsSettled>,
+    /// The latest write to a workload when no Deployment had anything to do.
+    pub(crate) deployments_settled: Option<u64>,
     /// The latest write to a Node by which no pod was on one that is gone.
     nodes_collected: Option<u64>,
     /// The latest writes to pods, workloads and budgets when budgets' status was right last.

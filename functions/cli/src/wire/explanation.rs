@@ -57,8 +57,8 @@ pub(crate) struct PodDocument {
     /// what that weighs; absent of others, and without a history.
     #[serde(skip_serializing_if = "Option::is_none")]
     spot: Option<SpotDocument>,
-    /// The spot offering that its new node is launched on demand in place of, for what interruptions
-    /// of its pods would cost; absent where it is not.
+    /// The spot offering that its new node is launched on demand in place of, for what
+    /// interruptions of its pods would cost; absent where it is not.
     #[serde(skip_serializing_if = "Option::is_none")]
     spot_passed_over: Option<PassedOverDocument>,
     /// Why it has no place: of the pod itself, or one reason a NodePool; empty where it has one.

@@ -38,18 +38,11 @@ fn replica_sets(world: &World) -> ReplicaSets {
     sets
 }
 
-/// What the Deployment controller found when it last had nothing to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Settled {
-    /// The latest write to any workload by then.
-    workloads: u64,
-}
-
 /// One step of every Deployment. Until a workload is written to, there is nothing to do again once
 /// none of them rolls an update out, whose next step depends on pods.
 pub(super) fn reconcile(world: &mut World) {
     let workloads = world.api.latest(Kind::Workload);
-    if world.deployments_settled == Some(Settled { workloads }) {
+    if world.deployments_settled == Some(workloads) {
         return;
     }
     let mut sets = replica_sets(world);
@@ -78,7 +71,7 @@ pub(super) fn reconcile(world: &mut World) {
         }
     }
     let is_settled = !is_rolling && world.api.latest(Kind::Workload) == workloads;
-    world.deployments_settled = is_settled.then_some(Settled { workloads });
+    world.deployments_settled = is_settled.then_some(workloads);
 }
 
 /// The ReplicaSet of the Deployment's template, and those of earlier ones.

@@ -214,8 +214,8 @@ impl World {
         }
     }
 
-    /// Invariant 3: limits of a NodePool, once one of its instances was launched. What goes does not
-    /// count: its replacement stands beside it for a while.
+    /// Invariant 3: limits of a NodePool, once one of its instances was launched. What goes does
+    /// not count: its replacement stands beside it for a while.
     fn check_limits(&mut self, pool: &Text) {
         let Some(limits) = self.api.get::<NodePool>(pool).map(|own| own.limits.clone()) else {
             return;
