@@ -6,39 +6,25 @@
 use domain::SignedDuration;
 use domain::settings::Settings;
 use simulation::report::{Happening, Report};
-use simulation::scenario::Scenario;
 
 mod pool_and_pods;
+mod small_scenario;
 
 use pool_and_pods::{Deployment, pool_and_pods};
+use small_scenario::SmallScenario;
 
 /// A pod each on 40 nodes, and a new image at one hour.
 fn run(annotations: &str, new_image: &str, duration: &str, expect: &str) -> Report {
     let web = Deployment { name: "web", replicas: 40, cpu: "1", annotations: "" };
     let pool = format!("name: default, annotations: {{{annotations}}}");
     let pool = pool_and_pods("    ", &pool, &[web]);
-    let text = format!(
-        "apiVersion: outrigger.dev/v1alpha1
-kind: Scenario
-metadata: {{name: waves}}
-spec:
-  duration: {duration}
-  images: [{{id: ami-old, alias: al2023, age: 480h}}, {new_image}]
-  timeline:
-  - apply:
-    - apiVersion: karpenter.k8s.aws/v1
-      kind: EC2NodeClass
-      metadata: {{name: default}}
-      spec:
-        role: n
-        amiSelectorTerms: [{{alias: al2023@latest}}]
-        subnetSelectorTerms: [{{tags: {{a: b}}}}]
-        securityGroupSelectorTerms: [{{tags: {{a: b}}}}]
-{pool}  expect: {expect}
-"
+    let spec = format!(
+        "duration: {duration}
+        images: [{{id: ami-old, alias: al2023, age: 480h}}, {new_image}]"
     );
-    let scenario = Scenario::read("waves.yaml", &text).unwrap();
-    simulation::run(scenario, &Settings::default()).unwrap()
+    let scenario =
+        SmallScenario { name: "waves", spec: &spec, class_annotations: "", objects: &pool, expect };
+    simulation::run(scenario.read(), &Settings::default()).unwrap()
 }
 
 const WAVES: &str = "outrigger.dev/drift-waves: '1, 10%, 50%, 100%', outrigger.dev/drift-soak: 10m, \

@@ -5,37 +5,26 @@
 use domain::SignedDuration;
 use domain::settings::Settings;
 use simulation::report::{Happening, Report};
-use simulation::scenario::Scenario;
 
 mod pool_and_pods;
+mod small_scenario;
 
 use pool_and_pods::{Deployment, pool_and_pods};
+use small_scenario::SmallScenario;
 
 /// Three nodes, and a new image at one hour; the annotation of their class is as given.
 fn run(annotations: &str, images: &str) -> Report {
     let web = Deployment { name: "web", replicas: 3, cpu: "1", annotations: "" };
     let pool = pool_and_pods("    ", "name: default", &[web]);
-    let text = format!(
-        "apiVersion: outrigger.dev/v1alpha1
-kind: Scenario
-metadata: {{name: images}}
-spec:
-  duration: 4h
-  images: {images}
-  timeline:
-  - apply:
-    - apiVersion: karpenter.k8s.aws/v1
-      kind: EC2NodeClass
-      metadata: {{name: default, annotations: {{{annotations}}}}}
-      spec:
-        role: n
-        amiSelectorTerms: [{{alias: al2023@latest}}]
-        subnetSelectorTerms: [{{tags: {{a: b}}}}]
-        securityGroupSelectorTerms: [{{tags: {{a: b}}}}]
-{pool}"
-    );
-    let scenario = Scenario::read("images.yaml", &text).unwrap();
-    simulation::run(scenario, &Settings::default()).unwrap()
+    let spec = format!("duration: 4h\nimages: {images}");
+    let scenario = SmallScenario {
+        name: "images",
+        spec: &spec,
+        class_annotations: annotations,
+        objects: &pool,
+        expect: "[]",
+    };
+    simulation::run(scenario.read(), &Settings::default()).unwrap()
 }
 
 /// When nodes were replaced because they drifted, from the start.

@@ -4,23 +4,16 @@
 
 use domain::settings::Settings;
 use simulation::report::{Happening, Moment, Report};
-use simulation::scenario::Scenario;
+
+mod small_scenario;
+
+use small_scenario::SmallScenario;
 
 /// Two pods that need a node each of a NodePool that may have so many nodes; its nodes expire after
 /// an hour.
 fn run(nodes: u32) -> Report {
-    let text = format!(
-        "apiVersion: outrigger.dev/v1alpha1
-kind: Scenario
-metadata: {{name: limits}}
-spec:
-  duration: 3h
-  timeline:
-  - apply:
-    - {{apiVersion: karpenter.k8s.aws/v1, kind: EC2NodeClass, metadata: {{name: default}}, spec: {{role: n,
-      amiSelectorTerms: [{{alias: al2023@latest}}], subnetSelectorTerms: [{{tags: {{a: b}}}}],
-      securityGroupSelectorTerms: [{{tags: {{a: b}}}}]}}}}
-    - {{apiVersion: karpenter.sh/v1, kind: NodePool, metadata: {{name: default}}, spec: {{limits: {{nodes: \"{nodes}\"}},
+    let objects = format!(
+        "    - {{apiVersion: karpenter.sh/v1, kind: NodePool, metadata: {{name: default}}, spec: {{limits: {{nodes: \"{nodes}\"}},
       disruption: {{consolidateAfter: Never}}, template: {{spec: {{expireAfter: 1h,
       nodeClassRef: {{group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}}, requirements: [
       {{key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}},
@@ -30,7 +23,14 @@ spec:
       {{name: c, image: x, resources: {{requests: {{cpu: 1100m}}}}}}]}}}}}}}}
 "
     );
-    simulation::run(Scenario::read("limits.yaml", &text).unwrap(), &Settings::default()).unwrap()
+    let scenario = SmallScenario {
+        name: "limits",
+        spec: "duration: 3h",
+        class_annotations: "",
+        objects: &objects,
+        expect: "[]",
+    };
+    simulation::run(scenario.read(), &Settings::default()).unwrap()
 }
 
 fn count(report: &Report, is_it: impl Fn(&Happening) -> bool) -> usize {

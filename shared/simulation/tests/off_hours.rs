@@ -4,11 +4,12 @@
 
 use domain::settings::Settings;
 use simulation::report::Report;
-use simulation::scenario::Scenario;
 
 mod pool_and_pods;
+mod small_scenario;
 
 use pool_and_pods::{Deployment, pool_and_pods};
+use small_scenario::SmallScenario;
 
 /// Twelve pods from eight in the evening of a Monday until ten in the evening of the Tuesday, in
 /// Seoul; the annotations of their NodePool are as given. One pod refuses disruption.
@@ -18,28 +19,14 @@ fn run(annotations: &str, expect: &str) -> Report {
     let long = Deployment { name: "long", replicas: 1, cpu: "800m", annotations: refuses };
     let metadata = format!("name: dev, annotations: {{{annotations}}}");
     let pool = pool_and_pods("    ", &metadata, &[web, long]);
-    let text = format!(
-        "apiVersion: outrigger.dev/v1alpha1
-kind: Scenario
-metadata: {{name: off-hours}}
-spec:
-  start: 2026-11-23T10:00:00Z
-  duration: 26h
-  timeline:
-  - apply:
-    - apiVersion: karpenter.k8s.aws/v1
-      kind: EC2NodeClass
-      metadata: {{name: default}}
-      spec:
-        role: n
-        amiSelectorTerms: [{{alias: al2023@latest}}]
-        subnetSelectorTerms: [{{tags: {{a: b}}}}]
-        securityGroupSelectorTerms: [{{tags: {{a: b}}}}]
-{pool}  expect: {expect}
-"
-    );
-    let scenario = Scenario::read("off-hours.yaml", &text).unwrap();
-    simulation::run(scenario, &Settings::default()).unwrap()
+    let scenario = SmallScenario {
+        name: "off-hours",
+        spec: "start: 2026-11-23T10:00:00Z\nduration: 26h",
+        class_annotations: "",
+        objects: &pool,
+        expect,
+    };
+    simulation::run(scenario.read(), &Settings::default()).unwrap()
 }
 
 const OFF: &str = "outrigger.dev/off-schedule: 0 20 * * mon-fri, outrigger.dev/off-duration: 12h, \

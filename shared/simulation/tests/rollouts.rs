@@ -4,30 +4,16 @@
 
 use domain::settings::Settings;
 use simulation::report::{Happening, Report};
-use simulation::scenario::Scenario;
+
+mod small_scenario;
+
+use small_scenario::SmallScenario;
 
 /// A replica that takes 40 s to be ready, and a new image at one hour. Annotations, replicas and
 /// specification of the Deployment are as given.
 fn run(annotations: &str, replicas: u32, spec: &str, expect: &str) -> Report {
-    let text = format!(
-        "apiVersion: outrigger.dev/v1alpha1
-kind: Scenario
-metadata: {{name: rollouts}}
-spec:
-  duration: 2h
-  podStart: 40s
-  images: [{{id: ami-old, alias: al2023, age: 480h}}, {{id: ami-new, alias: al2023, at: 1h}}]
-  timeline:
-  - apply:
-    - apiVersion: karpenter.k8s.aws/v1
-      kind: EC2NodeClass
-      metadata: {{name: default}}
-      spec:
-        role: n
-        amiSelectorTerms: [{{alias: al2023@latest}}]
-        subnetSelectorTerms: [{{tags: {{a: b}}}}]
-        securityGroupSelectorTerms: [{{tags: {{a: b}}}}]
-    - apiVersion: karpenter.sh/v1
+    let objects = format!(
+        "    - apiVersion: karpenter.sh/v1
       kind: NodePool
       metadata: {{name: default}}
       spec:
@@ -47,13 +33,20 @@ spec:
         template:
           metadata: {{labels: {{app: web}}}}
           spec: {{containers: [{{name: c, image: x, resources: {{requests: {{cpu: 1, memory: 1Gi}}}}}}]}}
-  expect: {expect}
 "
     );
-    let scenario = Scenario::read("rollouts.yaml", &text).unwrap();
+    let scenario = SmallScenario {
+        name: "rollouts",
+        spec: "duration: 2h
+        podStart: 40s
+        images: [{id: ami-old, alias: al2023, age: 480h}, {id: ami-new, alias: al2023, at: 1h}]",
+        class_annotations: "",
+        objects: &objects,
+        expect,
+    };
     let mut settings = Settings::default();
     settings.feature_gates = settings.feature_gates.with("RolloutEviction=true").unwrap();
-    simulation::run(scenario, &settings).unwrap()
+    simulation::run(scenario.read(), &settings).unwrap()
 }
 
 const ROLLOUT: &str = "outrigger.dev/evict-by: rollout";

@@ -28,11 +28,12 @@ const LEARNED_AFTER: SignedDuration = SignedDuration::from_hours(72);
 const COST_HOURS: u32 = 4;
 const GIB: i64 = 1 << 30;
 
-const SCENARIO: &str = r"apiVersion: outrigger.dev/v1alpha1
+/// What scenarios here begin with, but for their duration.
+const HEAD: &str = r"apiVersion: outrigger.dev/v1alpha1
 kind: Scenario
 metadata: {name: spot}
 spec:
-  duration: 1h
+  duration: DURATION
   region: us-east-1
   boot: 50s
   podStop: 10s
@@ -48,7 +49,10 @@ spec:
         role: KarpenterNodeRole-demo
         subnetSelectorTerms: [{tags: {karpenter.sh/discovery: demo}}]
         securityGroupSelectorTerms: [{tags: {karpenter.sh/discovery: demo}}]
-    - apiVersion: karpenter.sh/v1
+";
+
+/// A Deployment, on spot.
+const WEB: &str = r"    - apiVersion: karpenter.sh/v1
       kind: NodePool
       metadata: {name: default, annotations: {ANNOTATION}}
       spec:
@@ -70,6 +74,10 @@ spec:
             containers:
             - {name: web, image: web, resources: {requests: {cpu: 1500m, memory: 2Gi}}}
 ";
+
+fn beginning(duration: &str) -> String {
+    HEAD.replace("DURATION", duration)
+}
 
 /// A spot offering, and how often EC2 takes its instances back an hour.
 struct Spot {
@@ -119,7 +127,7 @@ fn scenario(
     duration: SignedDuration,
     scales: impl IntoIterator<Item = (i64, u32)>,
 ) -> Scenario {
-    let text = SCENARIO.replace("ANNOTATION", annotation);
+    let text = beginning("1h") + &WEB.replace("ANNOTATION", annotation);
     let mut scenario = Scenario::read("spot.yaml", &text).unwrap();
     scenario.duration = duration;
     scenario.catalog = CatalogChoice::Given(Box::new(sold(offerings)));
@@ -222,27 +230,7 @@ fn compared(days: u32, seeds: std::ops::Range<u64>, rate: impl Fn(bool) -> f64) 
 }
 
 /// Two workloads, one of which loses ten dollars worth of work a pod when it is interrupted.
-const DEAR: &str = r"apiVersion: outrigger.dev/v1alpha1
-kind: Scenario
-metadata: {name: dear}
-spec:
-  duration: 72h
-  region: us-east-1
-  boot: 50s
-  podStop: 10s
-  provisioning: poll
-  timeline:
-  - at: 0s
-    apply:
-    - apiVersion: karpenter.k8s.aws/v1
-      kind: EC2NodeClass
-      metadata: {name: default}
-      spec:
-        amiSelectorTerms: [{alias: al2023@latest}]
-        role: KarpenterNodeRole-demo
-        subnetSelectorTerms: [{tags: {karpenter.sh/discovery: demo}}]
-        securityGroupSelectorTerms: [{tags: {karpenter.sh/discovery: demo}}]
-    - apiVersion: karpenter.sh/v1
+const DEAR: &str = r"    - apiVersion: karpenter.sh/v1
       kind: NodePool
       metadata: {name: default}
       spec:
@@ -285,7 +273,7 @@ fn dear(capacity: &str, seed: u64) -> (f64, usize) {
         rate: 0.05,
     };
     let offerings = [spot("us-east-1a", 30_000_000), spot("us-east-1b", 30_500_000)];
-    let text = DEAR.replace("CAPACITY", capacity).replace("COST", "$10");
+    let text = beginning("72h") + &DEAR.replace("CAPACITY", capacity).replace("COST", "$10");
     let mut scenario = Scenario::read("dear.yaml", &text).unwrap();
     let mut sold = sold(&offerings);
     let mut types = sold.default.to_vec();
