@@ -104,9 +104,10 @@ pub(super) async fn write(
     sets.sort_unstable();
     let key = own.key();
     let place = Place { partition: SPOT_PARTITION, key: &key };
-    // Whatever comes of it, what was read before is older.
+    let answer = table.update(place, &format!("SET {}", sets.join(", ")), condition).await;
+    // Whatever has come of it, what was read before is older.
     table.spot_cache().forget();
-    let written = match table.update(place, &format!("SET {}", sets.join(", ")), condition).await? {
+    let written = match answer? {
         Written::Done(_) => Written::Done(()),
         Written::Refused(there) => Written::Refused(there),
     };
