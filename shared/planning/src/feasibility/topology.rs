@@ -122,7 +122,7 @@ impl Group {
 }
 
 /// A constraint as one shape carries it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Owned {
     /// The group.
     pub(crate) group: GroupIx,

@@ -15,6 +15,7 @@ mod placer;
 mod preference;
 mod render;
 mod zone_choice;
+mod zone_exchange;
 mod zone_price;
 
 use std::cmp::Ordering;

@@ -4,6 +4,7 @@
 use std::rc::Rc;
 
 use domain::Text;
+use domain::label::ZONE;
 
 use super::placer::Placer;
 use super::preference::Preferred;
@@ -25,7 +26,7 @@ pub(super) struct Choice {
     pub(super) pins: Vec<(Text, Text)>,
     /// Where such a node could come from.
     pub(super) fit: Rc<Fit>,
-    score: PinScore,
+    pub(super) score: PinScore,
     /// What the pod costs in the zone chosen, and those that must join it there; zero where that is
     /// not known.
     zone_price: f64,
@@ -79,6 +80,14 @@ impl Placer<'_, '_> {
             self.combine(shape, way, &options, &mut best);
         }
         best
+    }
+
+    /// A new node in a zone, for a pod of a shape of which nothing else is settled and that has
+    /// one way of meeting its requirements; whatever other pods are there.
+    pub(super) fn choice_in_zone(&mut self, shape: ShapeIx, zone: &Text) -> Option<Choice> {
+        let way = *self.model.shape(shape).alternatives.first()?;
+        let domains = vec![(zone.clone(), PinScore::default())];
+        self.combination(shape, way, &[KeyOptions { key: ZONE.into(), domains }], 0)
     }
 
     /// Tries every combination of the domains, one a key.

@@ -45,7 +45,7 @@ impl Budget {
         pricing_nodes_max: 300,
         repair_passes: 3,
         proof_rows_max: 256,
-        proof_nodes: 1_500,
+        proof_nodes: 20_000,
         weight_steps: 16,
     };
 

@@ -88,11 +88,13 @@ pub(super) fn attempt(
         };
         own.map_or(Search::Alone, Search::With)
     };
-    let choose_zones = |placer: &mut Placer, items: &[Item]| {
-        effort == Effort::Full
-            && has_chosen_zones(placer, items, &pods, || solved.get_or_init(solve).as_ref())
+    let settle_zones = |placer: &mut Placer, outcome: &mut Placements| {
+        if effort == Effort::Full {
+            let known = || solved.get_or_init(solve).as_ref();
+            settle_zones(placer, (state, waiting), &pods, outcome, known);
+        }
     };
-    let (outcome, mut packing, limits) = fitted(placer, state, waiting, relaxation, choose_zones);
+    let (outcome, mut packing, limits) = fitted(placer, state, waiting, relaxation, settle_zones);
     if !has_soft_spread || packing.nodes.is_empty() {
         let relaxation = solved.into_inner().flatten();
         return Attempt { outcome, packing, limits, relaxation };
@@ -110,12 +112,12 @@ pub(super) fn attempt(
         placer.reset_with(SoftSpread::Relaxed, open_state);
         return Attempt { outcome, packing, limits, relaxation: solved.into_inner().flatten() };
     }
-    let quick = fitted(placer, state, waiting, |_| Search::Quick, |_, _| false);
+    let quick = fitted(placer, state, waiting, |_| Search::Quick, |_, _| ());
     let is_near =
         soft_spread::may_be_worth_its_premium(price(&quick.1.nodes), known_price, known_nodes);
     let kept = if is_near {
         placer.reset(state.clone());
-        fitted(placer, state, waiting, relaxation, choose_zones)
+        fitted(placer, state, waiting, relaxation, settle_zones)
     } else {
         quick
     };
@@ -130,22 +132,32 @@ pub(super) fn attempt(
     Attempt { outcome, packing, limits, relaxation: solved.into_inner().flatten() }
 }
 
-/// Has zones chosen by what pods cost in them, where pods have to have one chosen for them. Returns
-/// whether that makes a difference.
-fn has_chosen_zones<'r>(
+/// Has zones chosen by what pods cost in them: where pods have to have one chosen for them, by
+/// placing all again from the state; then between pods that count alike.
+fn settle_zones<'r>(
     placer: &mut Placer,
-    items: &[Item],
+    (state, waiting): (&State, &[PodIx]),
     pods: &[(ShapeIx, u32)],
+    outcome: &mut Placements,
     solved: impl Fn() -> Option<&'r PackingRelaxation>,
-) -> bool {
-    let shapes = placer.shapes_in_chosen_zones(items);
-    if shapes.is_empty() {
-        return false;
+) {
+    let model = placer.scope().model;
+    let solved = || solved().filter(|own| own.is_solved());
+    let chosen = placer.shapes_in_chosen_zones(&outcome.items);
+    if !chosen.is_empty()
+        && let Some(known) = solved()
+    {
+        placer.choose_zones_by(known.zone_prices(model, &chosen), pods);
+        placer.reset(state.clone());
+        *outcome = placer.place(waiting);
     }
-    let Some(known) = solved().filter(|own| own.is_solved()) else { return false };
-    let prices = known.zone_prices(placer.scope().model, &shapes);
-    placer.choose_zones_by(prices, pods);
-    true
+    let sets = placer.shapes_that_count_alike(&outcome.items);
+    if !sets.is_empty()
+        && let Some(known) = solved()
+    {
+        let shapes: Vec<ShapeIx> = sets.iter().flatten().copied().collect();
+        placer.exchange_zones(&mut outcome.items, &sets, &known.zone_prices(model, &shapes));
+    }
 }
 
 /// Places pods and packs nodes; where a domain that pods were counted in got no node for them,
@@ -155,15 +167,12 @@ fn fitted<'r>(
     state: &State,
     waiting: &[PodIx],
     search: impl Fn(&[Item]) -> Search<'r>,
-    choose_zones: impl Fn(&mut Placer, &[Item]) -> bool,
+    settle_zones: impl Fn(&mut Placer, &mut Placements),
 ) -> (Placements, Packing, Limits) {
     let scope = placer.scope();
     let mut limits = Limits::of(scope.model, |_| false);
     let mut outcome = placer.place(waiting);
-    if choose_zones(placer, &outcome.items) {
-        placer.reset(state.clone());
-        outcome = placer.place(waiting);
-    }
+    settle_zones(placer, &mut outcome);
     let known = search(&outcome.items);
     let mut packing = pack_for_less(scope, &placer.state, &mut limits, &outcome.items, known);
     // Pods that were counted in a domain and found no node there hold others back, or let too many

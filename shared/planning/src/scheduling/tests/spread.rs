@@ -2,6 +2,7 @@
 
 use domain::instance_type::CapacityType;
 use domain::label::{CAPACITY_TYPE, HOSTNAME, NODE_POOL, ZONE};
+use domain::plan::Plan;
 use domain::pod::{NodeInclusionPolicy, TopologySpreadConstraint, WhenUnsatisfiable};
 use domain::requirement::Operator;
 use domain::resource::{NODES, Resources};
@@ -9,11 +10,12 @@ use domain::settings::PreferencePolicy;
 use domain::taint::TaintEffect;
 
 use crate::testing::{
-    PodMaker, claim_of, cluster, instance_type, listed, node, node_pool_of, node_pool_with,
-    offering, place_of, pod, pods_by_zone, requirement, spread_over, taint, unfit,
+    Cluster, PodMaker, claim_of, cluster, instance_type, listed, node, node_pool_of,
+    node_pool_with, offering, place_of, pod, pods_by_zone, requirement, spread_over, taint, unfit,
 };
 
 const WEB: (&str, &str) = ("app", "web");
+const OTHER: (&str, &str) = ("app", "other");
 
 fn web(key: &str) -> PodMaker {
     web_with(spread_over(key, WEB))
@@ -246,4 +248,47 @@ fn pods_that_a_spread_over_hosts_only_counts_share_a_host_with_those_that_carry_
     let carrier = pod("carrier").spread(spread_over(HOSTNAME, WEB));
     let counted = pod("counted").label(WEB.0, WEB.1);
     assert_eq!(cluster().pod(carrier).pods(5, &counted).plan().node_claims.len(), 1);
+}
+
+/// Zone `a`, and `b`, where the same costs twice as much.
+fn a_cheap_and_a_dear_zone() -> Cluster {
+    let kinds = [("m.large", 2, 0.10), ("m.xlarge", 4, 0.20), ("m.2xlarge", 8, 0.40)];
+    let selling = kinds.map(|(name, cpus, price)| {
+        let mut kind = instance_type(name, cpus, price);
+        kind.offerings = vec![
+            offering("a", CapacityType::OnDemand, price),
+            offering("b", CapacityType::OnDemand, price * 2.0),
+        ];
+        kind
+    });
+    cluster().selling(selling.into())
+}
+
+fn in_zone<'p>(plan: &'p Plan, zone: &str) -> Vec<&'p str> {
+    let claims = plan.node_claims.iter().filter(|claim| &*claim.offering.zone == zone);
+    let mut pods: Vec<&str> = claims.flat_map(|own| &own.pods).map(|pod| &*pod.name).collect();
+    pods.sort_unstable();
+    pods
+}
+
+#[test]
+fn of_pods_that_are_spread_together_the_small_ones_go_where_nodes_are_dear() {
+    let of_size = |name: &str, cpu: i64| {
+        pod(name).label(WEB.0, WEB.1).spread(spread_over(ZONE, WEB)).cpu(cpu)
+    };
+    let world =
+        a_cheap_and_a_dear_zone().pods(2, &of_size("large", 7000)).pods(2, &of_size("small", 900));
+    let plan = world.plan();
+    assert_eq!(in_zone(&plan, "a"), ["large-0", "large-1"]);
+    assert_eq!(in_zone(&plan, "b"), ["small-0", "small-1"]);
+}
+
+#[test]
+fn pods_that_only_some_spread_counts_keep_their_zones() {
+    // The small ones are counted by a constraint that the large ones are not counted by.
+    let large = web(ZONE).cpu(7000);
+    let small = pod("small").label("app", "other").cpu(900).spread(spread_over(ZONE, OTHER));
+    let plan = a_cheap_and_a_dear_zone().pods(2, &large).pods(2, &small).plan();
+    assert_eq!(in_zone(&plan, "a"), ["small-0", "web-0"]);
+    assert_eq!(in_zone(&plan, "b"), ["small-1", "web-1"]);
 }
