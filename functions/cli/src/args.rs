@@ -206,6 +206,9 @@ pub(crate) struct TopArgs {
     /// Ask AWS for prices anew; those of the last hour are kept in the user's cache folder
     #[arg(long, conflicts_with_all = ["files", "catalog"])]
     pub(crate) refresh_catalog: bool,
+    /// The installation's DynamoDB table, to show how often EC2 takes spot nodes back
+    #[arg(long, value_name = "NAME", conflicts_with = "files")]
+    pub(crate) table: Option<String>,
     /// The region whose prices count; the nodes say it without it
     #[arg(long, value_name = "NAME")]
     pub(crate) region: Option<String>,
@@ -275,6 +278,10 @@ pub(crate) struct SnapshotArgs {
     /// Ask AWS for prices anew; those of the last hour are kept in the user's cache folder
     #[arg(long, requires = "live", conflicts_with_all = ["files", "catalog"])]
     pub(crate) refresh_catalog: bool,
+    /// The installation's DynamoDB table, to weigh spot offerings as the functions do, by what all
+    /// its clusters have seen of interruptions
+    #[arg(long, value_name = "NAME", requires = "live", conflicts_with = "files")]
+    pub(crate) table: Option<String>,
     /// The moment to plan for; the wall clock without it
     #[arg(long, value_name = "RFC3339")]
     pub(crate) now: Option<Timestamp>,
@@ -417,6 +424,9 @@ pub(crate) struct CatalogArgs {
     /// A file with a SpotHistory, to show how often EC2 takes instances back
     #[arg(long, value_name = "FILE")]
     pub(crate) spot_history: Option<PathBuf>,
+    /// The installation's DynamoDB table, to show the same by what all its clusters have seen
+    #[arg(long, value_name = "NAME", conflicts_with = "spot_history")]
+    pub(crate) table: Option<String>,
     /// How to print it
     #[arg(short, long, value_enum, default_value_t = CatalogFormat::Table)]
     pub(crate) output: CatalogFormat,
@@ -435,6 +445,21 @@ pub(crate) enum CatalogCommand {
     /// catalogue is printed as JSON, for --catalog of other commands.
     #[command(after_help = IMPORTED)]
     Import(ImportArgs),
+    /// Print what an installation remembers of spot offerings, for -f and --spot-history
+    ///
+    /// One SpotHistory, of all clusters of the installation together. Only the table is read.
+    SpotHistory(SpotHistoryArgs),
+}
+
+/// `outrigger catalog spot-history`.
+#[derive(Debug, Args)]
+pub(crate) struct SpotHistoryArgs {
+    /// The installation's DynamoDB table
+    #[arg(long, value_name = "NAME")]
+    pub(crate) table: String,
+    /// The region of the table; the environment or the profile says it without it
+    #[arg(long, value_name = "NAME")]
+    pub(crate) region: Option<String>,
 }
 
 /// `outrigger catalog import`.
@@ -522,6 +547,7 @@ mod tests {
             "plan -f a --context prod",
             "plan -f a --refresh-catalog",
             "plan --live --catalog a --refresh-catalog",
+            "plan -f a --table t",
         ] {
             let words = std::iter::once("outrigger").chain(wrong.split_whitespace());
             assert!(Arguments::try_parse_from(words).is_err(), "{wrong}");

@@ -18,6 +18,7 @@ pub(crate) mod schema;
 mod series;
 pub(crate) mod shell;
 pub(crate) mod simulate;
+mod spot_history;
 pub(crate) mod suggest;
 pub(crate) mod top;
 pub(crate) mod until_stable;

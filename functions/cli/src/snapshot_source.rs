@@ -13,6 +13,8 @@ mod live;
 mod node_classes;
 mod region;
 mod source;
+#[cfg(feature = "live")]
+pub(crate) mod spot_table;
 
 pub(crate) use adoption::adopt;
 pub(crate) use error::SnapshotError;

@@ -30,6 +30,7 @@ use domain::Text;
 pub(crate) use attribute::{Place, integer, number};
 pub use blob::RegionBlobs;
 pub(crate) use expression::Condition;
+pub use spot::StoredSpotHistory;
 pub use table::Table;
 pub(crate) use table::Written;
 

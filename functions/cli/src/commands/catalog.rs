@@ -19,22 +19,25 @@ use crate::{console, input, text};
 
 /// Reads or computes the catalogue, filters it by the named types, and prints it.
 pub(crate) fn run(args: &CatalogArgs) -> Result<Status, CommandError> {
-    if let Some(CatalogCommand::Import(args)) = &args.command {
-        return super::import::run(args);
+    match &args.command {
+        Some(CatalogCommand::Import(args)) => return super::import::run(args),
+        Some(CatalogCommand::SpotHistory(args)) => return super::spot_history::run(args),
+        None => {}
     }
     let (node_classes, mut status) = node_classes(args.node_class.as_deref())?;
-    let rates = match &args.spot_history {
-        None => None,
-        Some(path) => {
+    let history = match (&args.spot_history, &args.table) {
+        (Some(path), _) => {
             let objects = manifests::read(&input::sources(std::slice::from_ref(path))?);
             print_problems(&objects);
             if !objects.errors.is_empty() {
                 status = Status::BadInput;
             }
-            let history = spot_history(&objects);
-            Some(SpotRates::of(&history, history.as_of()))
+            Some(spot_history(&objects))
         }
+        (None, Some(table)) => Some(super::spot_history::of_table(table, args.region.as_deref())?),
+        (None, None) => None,
     };
+    let rates = history.map(|history| SpotRates::of(&history, history.as_of()));
     let (instance_types, said_by) = if let Some(path) = &args.catalog {
         (catalog_file(path)?, SaidBy::Catalog)
     } else {

@@ -158,6 +158,7 @@ fn compare(args: &DiffArgs, given: &Given) -> Result<Compared, CommandError> {
         context: None,
         catalog: args.catalog.as_deref(),
         refresh_catalog: false,
+        table: None,
         region: args.settings.region.as_deref(),
         now: Some(now),
         settings: args.settings.settings(),

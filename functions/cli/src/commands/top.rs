@@ -28,6 +28,7 @@ fn source(args: &TopArgs) -> SnapshotSource<'_> {
         context: args.context.as_deref(),
         catalog: args.catalog.as_deref(),
         refresh_catalog: args.refresh_catalog,
+        table: args.table.as_deref(),
         region: args.region.as_deref(),
         now: args.now,
         settings: domain::settings::Settings::default(),

@@ -30,6 +30,16 @@ pub(crate) enum SnapshotError {
     /// The objects of the live cluster cannot be listed.
     #[error(transparent)]
     Live(#[from] LiveError),
+    /// The table of `--table` cannot be read.
+    #[cfg(feature = "live")]
+    #[error("cannot read what is remembered of spot offerings in table {table}")]
+    Table {
+        /// Its name.
+        table: String,
+        /// Why not.
+        #[source]
+        source: controllers::ports::PortError,
+    },
     /// The embedded catalogue has no offerings.
     #[error("the embedded catalogue cannot be used")]
     EmbeddedCatalog(#[source] CatalogError),

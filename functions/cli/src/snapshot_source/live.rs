@@ -13,15 +13,16 @@ use kubernetes::{Connection, KubernetesCluster, ListMode, ListedCluster};
 use super::error::{LiveError, SnapshotError};
 use super::fetched::{self, Fetched};
 use super::instance_types::{catalog_file, take_embedded, take_fetched, take_given};
-use super::region;
 use super::source::{LoadedSnapshot, SnapshotSource};
+use super::{region, spot_table};
 use crate::clock;
 use crate::console::{self, Progress};
 
 /// Lists the objects of the live cluster; warnings about unreadable ones go to standard error.
 ///
-/// Only the cluster is read, not the table of claim records: claims are taken from their NodeClaim
-/// objects, and offerings that EC2 lately had no capacity for count as available.
+/// Of the table, only what is remembered of spot offerings is read, where `--table` names it:
+/// claims are taken from their NodeClaim objects, and offerings that EC2 lately had no capacity for
+/// count as available.
 pub(super) fn load(source: &SnapshotSource<'_>) -> Result<LoadedSnapshot, SnapshotError> {
     let ListedCluster { listing, problems } = {
         let _progress = Progress::start("listing the objects of the cluster");
@@ -45,6 +46,12 @@ pub(super) fn load(source: &SnapshotSource<'_>) -> Result<LoadedSnapshot, Snapsh
     };
     let mut snapshot = snapshot(&state, &source.settings);
     snapshot.node_claims = node_claims;
+    if let Some(table) = source.table {
+        let region = region_of(&snapshot, source);
+        let remembered = spot_table::read(table, region.as_deref())?;
+        snapshot.spot = remembered.history;
+        warnings.extend(remembered.warnings);
+    }
     let fetched = fetched_catalogue(&snapshot, source, &mut warnings);
     let is_catalog_fetched = fetched.is_some();
     let chosen = if let Some(path) = source.catalog {
@@ -80,8 +87,7 @@ fn fetched_catalogue(
     if source.catalog.is_some() {
         return None;
     }
-    let said = || region::of_objects(snapshot).map(|own| own.name);
-    let region = source.region.map(Text::from).or_else(said)?;
+    let region = region_of(snapshot, source)?;
     match fetched::fetch(&region, source.refresh_catalog) {
         Ok(Fetched { catalogue, warnings: own }) => {
             warnings.extend(own);
@@ -96,6 +102,12 @@ fn fetched_catalogue(
             None
         }
     }
+}
+
+/// The region that is asked for, or that the objects say.
+fn region_of(snapshot: &ClusterSnapshot, source: &SnapshotSource<'_>) -> Option<Text> {
+    let said = || region::of_objects(snapshot).map(|own| own.name);
+    source.region.map(Text::from).or_else(said)
 }
 
 fn list(context: Option<&str>) -> Result<ListedCluster, LiveError> {

@@ -28,6 +28,12 @@ pub(crate) struct SnapshotSource<'a> {
         expect(dead_code, reason = "without clients of AWS no catalogue is fetched")
     )]
     pub(crate) refresh_catalog: bool,
+    /// `--table`.
+    #[cfg_attr(
+        not(feature = "live"),
+        expect(dead_code, reason = "without clients of AWS no table is read")
+    )]
+    pub(crate) table: Option<&'a str>,
     /// `--region`.
     pub(crate) region: Option<&'a str>,
     /// `--now`.
@@ -38,13 +44,22 @@ pub(crate) struct SnapshotSource<'a> {
 
 impl<'a> From<&'a SnapshotArgs> for SnapshotSource<'a> {
     fn from(args: &'a SnapshotArgs) -> Self {
-        let SnapshotArgs { files, live: _, context, catalog, refresh_catalog, now, settings } =
-            args;
+        let SnapshotArgs {
+            files,
+            live: _,
+            context,
+            catalog,
+            refresh_catalog,
+            table,
+            now,
+            settings,
+        } = args;
         Self {
             files,
             context: context.as_deref(),
             catalog: catalog.as_deref(),
             refresh_catalog: *refresh_catalog,
+            table: table.as_deref(),
             region: settings.region.as_deref(),
             now: *now,
             settings: settings.settings(),

@@ -1,10 +1,11 @@
-//! EC2 and the price list of AWS, as far as a catalogue needs them, over HTTP.
+//! EC2 and the price list of AWS, as far as a catalogue needs them, and a table of DynamoDB, as far
+//! as records of spot offerings do, over HTTP.
 
 use std::io::{BufRead, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 /// What the double does with a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,10 +18,12 @@ pub(crate) enum Answers {
     Nothing,
 }
 
-/// A server that runs until the tests end, and the names of the calls that it got.
+/// A server that runs until the tests end, the names of the calls that it got, and the items of its
+/// table.
 pub(crate) struct Aws {
     pub(crate) url: String,
     pub(crate) calls: Arc<Mutex<Vec<String>>>,
+    pub(crate) items: Arc<Mutex<Vec<Value>>>,
 }
 
 impl Aws {
@@ -28,14 +31,15 @@ impl Aws {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let calls = Arc::new(Mutex::new(Vec::new()));
-        let seen = Arc::clone(&calls);
+        let items = Arc::new(Mutex::new(Vec::new()));
+        let (seen, stored) = (Arc::clone(&calls), Arc::clone(&items));
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let seen = Arc::clone(&seen);
-                std::thread::spawn(move || serve(stream, answers, &seen));
+                let (seen, stored) = (Arc::clone(&seen), Arc::clone(&stored));
+                std::thread::spawn(move || serve(stream, answers, &seen, &stored));
             }
         });
-        Self { url, calls }
+        Self { url, calls, items }
     }
 
     /// How many calls it got so far.
@@ -44,7 +48,12 @@ impl Aws {
     }
 }
 
-fn serve(stream: TcpStream, answers: Answers, calls: &Mutex<Vec<String>>) {
+fn serve(
+    stream: TcpStream,
+    answers: Answers,
+    calls: &Mutex<Vec<String>>,
+    items: &Mutex<Vec<Value>>,
+) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let mut stream = stream;
     while let Some((call, body)) = request(&mut reader) {
@@ -54,7 +63,7 @@ fn serve(stream: TcpStream, answers: Answers, calls: &Mutex<Vec<String>>) {
             Answers::Nothing => true,
         };
         let (code, kind, answer) = match is_denied {
-            true if call == "GetProducts" => {
+            true if matches!(&*call, "GetProducts" | "Query") => {
                 let denied = json!({"__type": "AccessDeniedException", "message": "not allowed"});
                 (400, "application/x-amz-json-1.1", denied.to_string())
             }
@@ -65,6 +74,9 @@ fn serve(stream: TcpStream, answers: Answers, calls: &Mutex<Vec<String>>) {
                  authorized</Message></Error></Errors><RequestID>r</RequestID></Response>"
                     .to_owned(),
             ),
+            false if matches!(&*call, "UpdateItem" | "Query") => {
+                (200, "application/x-amz-json-1.0", of_table(&call, &body, items))
+            }
             false => answer(&call, &body),
         };
         calls.lock().unwrap().push(call);
@@ -100,6 +112,25 @@ fn request(reader: &mut impl BufRead) -> Option<(String, String)> {
     let body = String::from_utf8(body).unwrap();
     let action = body.split('&').find_map(|part| part.strip_prefix("Action=").map(str::to_owned));
     Some((target.or(action).unwrap_or_default(), body))
+}
+
+/// A table that holds what it is told to set, whatever the condition, and answers with everything.
+fn of_table(call: &str, body: &str, items: &Mutex<Vec<Value>>) -> String {
+    let mut items = items.lock().unwrap();
+    let body: Value = serde_json::from_str(body).unwrap();
+    assert_eq!(body["TableName"], "outrigger");
+    if call == "Query" {
+        return json!({"Items": *items, "Count": items.len(), "ScannedCount": items.len()})
+            .to_string();
+    }
+    let mut item: Map<String, Value> = body["Key"].as_object().unwrap().clone();
+    for (name, value) in body["ExpressionAttributeValues"].as_object().unwrap() {
+        if let Some(name) = name.strip_prefix(":new_") {
+            item.insert(name.to_owned(), value.clone());
+        }
+    }
+    items.push(Value::Object(item));
+    "{}".to_owned()
 }
 
 fn answer(call: &str, body: &str) -> (u16, &'static str, String) {

@@ -4,6 +4,11 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
+use ::aws::store::{DynamoStore, Table};
+use controllers::ports::ClaimStore as _;
+use controllers::record::spot::SpotRecord;
+use domain::Timestamp;
+use domain::spot::{OfferingHistory, SpotHistory};
 use serde_json::{Value, json};
 
 use crate::aws::{Answers, Aws};
@@ -306,7 +311,8 @@ fn where_aws_denies_it_the_embedded_catalogue_stands_in_with_a_warning() {
 
 #[test]
 fn where_aws_cannot_be_reached_the_embedded_catalogue_stands_in_with_a_warning() {
-    let aws = Aws { url: "http://127.0.0.1:9".to_owned(), calls: Arc::default() };
+    let url = "http://127.0.0.1:9".to_owned();
+    let aws = Aws { url, calls: Arc::default(), items: Arc::default() };
     let run = with_aws(&aws).run("top --context here");
     assert_eq!(run.status, 0, "{run:?}");
     assert!(run.err.contains("warning: AWS does not say the prices of us-east-1"), "{run:?}");
@@ -335,6 +341,97 @@ fn a_catalogue_that_is_given_asks_aws_nothing() {
     let aws = Aws::start(Answers::All);
     let run = with_aws(&aws).run("top --context here --catalog catalog.yaml");
     assert_eq!((run.status, aws.called()), (0, 0), "{run:?}");
+}
+
+/// What a cluster of the installation has seen of an offering in `hours` node-hours, written to the
+/// table as its functions do.
+fn remember(aws: &Aws, cluster: &str, instance_type: &str, hours: f64, interruptions: f64) {
+    let now = Timestamp::now();
+    let own = OfferingHistory { node_hours: hours, interruptions, ..OfferingHistory::default() };
+    let offerings = [(instance_type.into(), "us-east-1a".into(), own)];
+    let record = SpotRecord { history: SpotHistory::new(now, offerings), ..SpotRecord::default() };
+    let store = DynamoStore::new(Table::local(&aws.url, "outrigger"), cluster);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(store.put_spot_record(&record, None)).unwrap();
+}
+
+#[test]
+fn live_commands_weigh_spot_by_what_all_clusters_of_the_table_have_seen() {
+    let aws = Aws::start(Answers::All);
+    let workspace = with_aws(&aws);
+    let rate = |json: &Value, pointer: &str| {
+        json.pointer(pointer).and_then(|own| own["interruptionsPer100NodeHours"].as_f64())
+    };
+    assert_eq!(rate(&workspace.run(PLAN).json(), "/nodeClaims/0/spot"), None, "nothing is known");
+    remember(&aws, "shop", "m7i.2xlarge", 30.0, 20.0);
+    remember(&aws, "batch", "m7i.2xlarge", 30.0, 20.0);
+    let plan = workspace.run(&format!("{PLAN} --table outrigger"));
+    let taken = rate(&plan.json(), "/nodeClaims/0/spot");
+    assert!(taken.is_some_and(|own| own > 50.0), "{plan:?}");
+    assert!(!plan.err.contains("table"), "{plan:?}");
+    let run = workspace.run("explain pod web-1 --live --context here --table outrigger -o json");
+    assert_eq!(rate(&run.json(), "/spot"), taken, "{run:?}");
+    // The catalogue of the double has no type of the node that is there.
+    let run = workspace.run("top --context here --catalog catalog.yaml --table outrigger");
+    assert!(run.out.contains("TAKEN IN 100H"), "{run:?}");
+    let run = workspace.run("audit --live --context here --table outrigger");
+    assert_eq!(run.status, 0, "{run:?}");
+    let line = "catalog m7i.2xlarge --region us-east-1 --table outrigger -o json";
+    let run = workspace.run(line);
+    let offerings = run.json()["spec"]["instanceTypes"][0]["offerings"].clone();
+    let mut spot = offerings.as_array().unwrap().iter();
+    let own = spot.find(|own| own["capacityType"] == "spot" && own["zone"] == "us-east-1a");
+    assert!(own.unwrap()["interruptionsPer100NodeHours"].as_f64() > Some(50.0), "{run:?}");
+}
+
+#[test]
+fn what_a_table_remembers_is_printed_as_files_take_it() {
+    let aws = Aws::start(Answers::All);
+    let workspace = with_aws(&aws);
+    remember(&aws, "shop", "m7i.2xlarge", 30.0, 20.0);
+    remember(&aws, "batch", "m7i.large", 12.5, 0.0);
+    let line = "catalog spot-history --table outrigger --region us-east-1";
+    let run = workspace.run(line);
+    assert_eq!((run.status, &*run.err), (0, ""), "{run:?}");
+    std::fs::write(workspace.path("history.yaml"), &run.out).unwrap();
+    let shown = |how: &str| workspace.run(&format!("catalog m7i.2xlarge {how}")).out;
+    let of_file = shown("--region us-east-1 --spot-history history.yaml");
+    assert_eq!(of_file, shown("--region us-east-1 --table outrigger"));
+    assert!(of_file.contains("TAKEN IN 100H"), "{of_file}");
+}
+
+#[test]
+fn a_table_that_cannot_be_read_is_named_and_so_is_an_item_that_is_left_out() {
+    let aws = Aws::start(Answers::AllBut("Query"));
+    let workspace = with_aws(&aws);
+    let run = workspace.run(&format!("{PLAN} --table outrigger"));
+    assert_eq!(run.status, 2, "{run:?}");
+    let what = "error: cannot read what is remembered of spot offerings in table outrigger: ";
+    assert!(run.err.contains(what) && run.err.contains("AccessDenied"), "{run:?}");
+
+    let aws = Aws::start(Answers::All);
+    let workspace = with_aws(&aws);
+    let run = workspace.run(&format!("{PLAN} --table outrigger"));
+    let what = "warning: table outrigger: nothing is remembered of spot offerings there yet";
+    assert!(run.status == 0 && run.err.contains(what), "{run:?}");
+    remember(&aws, "shop", "m7i.2xlarge", 30.0, 20.0);
+    remember(&aws, "batch", "m7i.2xlarge", 30.0, 20.0);
+    remember(&aws, "later", "m7i.2xlarge", 30.0, 20.0);
+    {
+        let mut items = aws.items.lock().unwrap();
+        items[1]["body"] = json!({"S": "text"});
+        items[2]["format"] = json!({"N": "99"});
+    }
+    let run = workspace.run(&format!("{PLAN} --table outrigger"));
+    let of = |item: &str, what: &str| {
+        let warning =
+            format!("warning: left out of table outrigger: read {item}: not valid: {what}");
+        run.err.contains(&warning)
+    };
+    assert!(of("spot#batch", "attribute body is missing or of another type"), "{run:?}");
+    assert!(of("spot#later", "it has format 99"), "{run:?}");
+    let rate = &run.json()["nodeClaims"][0]["spot"]["interruptionsPer100NodeHours"];
+    assert!(rate.as_f64() > Some(30.0), "what can be read counts: {run:?}");
 }
 
 #[test]

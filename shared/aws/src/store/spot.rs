@@ -9,6 +9,7 @@ use std::time::Instant;
 use controllers::ports::{ErrorKind, PortError, SpotRecords, Version, Versioned};
 use controllers::record::spot::SpotRecord;
 use domain::Text;
+use domain::spot::SpotHistory;
 
 use super::attribute::{Attributes, Place, key_of};
 use super::error::DocumentError;
@@ -50,20 +51,64 @@ pub(super) async fn read_all(table: &Table, cluster: &str) -> Result<SpotRecords
     if let Some(known) = table.spot_cache().get(asked_at) {
         return Ok(seen_by(&known, cluster));
     }
-    let mut records = Vec::new();
-    for item in table.query(SPOT_PARTITION, SPOT).await? {
-        match record::<OfCluster>(&item) {
-            Ok(Versioned { record: OfCluster { cluster, record }, version }) => {
-                records.push((cluster, Versioned { record, version }));
-            }
-            Err(error) => {
-                tracing::error!(record = key_of(&item), %error, "skipping unreadable record");
-            }
-        }
+    let Items { records, unreadable } = query(table).await?;
+    for (record, error) in unreadable {
+        tracing::error!(record, %error, "skipping unreadable record");
     }
     let records: Records = records.into();
     table.spot_cache().put(Arc::clone(&records), asked_at);
     Ok(seen_by(&records, cluster))
+}
+
+/// All records, by cluster, and the keys of items that are none.
+struct Items {
+    records: Vec<(Text, Versioned<SpotRecord>)>,
+    unreadable: Vec<(String, DocumentError)>,
+}
+
+async fn query(table: &Table) -> Result<Items, PortError> {
+    let mut items = Items { records: Vec::new(), unreadable: Vec::new() };
+    for item in table.query(SPOT_PARTITION, SPOT).await? {
+        match record::<OfCluster>(&item) {
+            Ok(Versioned { record: OfCluster { cluster, record }, version }) => {
+                items.records.push((cluster, Versioned { record, version }));
+            }
+            Err(error) => items.unreadable.push((key_of(&item).to_owned(), error)),
+        }
+    }
+    Ok(items)
+}
+
+/// What all clusters of an installation remember of spot offerings, for whoever only reads it.
+#[derive(Debug, Default)]
+pub struct StoredSpotHistory {
+    /// What the records say together.
+    pub history: SpotHistory,
+    /// How many clusters have one.
+    pub clusters: usize,
+    /// Items that are left out, each with its key and what is wrong with it.
+    pub unreadable: Vec<PortError>,
+}
+
+impl Table {
+    /// Reads what all clusters remember of spot offerings, with one query.
+    ///
+    /// # Errors
+    ///
+    /// DynamoDB does not answer, denies it, or has no such table. An item that cannot be read is no
+    /// error: it is left out, and named.
+    pub async fn spot_history(&self) -> Result<StoredSpotHistory, PortError> {
+        let Items { records, unreadable } = query(self).await?;
+        let mut stored = StoredSpotHistory { clusters: records.len(), ..Default::default() };
+        for (_, Versioned { record, .. }) in records {
+            stored.history.merge(record.history);
+        }
+        let named = |(key, error): (String, DocumentError)| {
+            PortError::new(ErrorKind::Invalid, format!("read {key}"), error.to_string())
+        };
+        stored.unreadable = unreadable.into_iter().map(named).collect();
+        Ok(stored)
+    }
 }
 
 /// Reads the record of a cluster.

@@ -115,6 +115,30 @@ fn a_notice_that_comes_twice_or_late_changes_nothing_more() {
 }
 
 #[test]
+fn what_is_remembered_of_an_offering_counts_each_interruption_once_and_only_of_own_instances() {
+    let world = world_with(&["web-1"]);
+    let remembered = || -> f64 {
+        let own = world.store.spot.borrow();
+        let offerings = own.iter().flat_map(|own| own.record.history.iter());
+        offerings.map(|(_, _, own)| own.interruptions).sum()
+    };
+    let all = [notice(SPOT), notice_of("i-other", SPOT), notice(SPOT)];
+    let counted = |report: &InterruptionReport| -> u32 {
+        report.clusters.iter().flat_map(|own| own.spot_interruptions.values()).sum()
+    };
+    let report = all_handled(&one(&world), &all);
+    assert_eq!(counted(&report), 1);
+    assert!((remembered() - 1.0).abs() < 0.01, "{}", remembered());
+    // The queue delivers it again, and says it of the past.
+    world.advance(60);
+    let late = Notice { at: at(10), ..notice(SPOT) };
+    for again in [notice(SPOT), late] {
+        assert_eq!(counted(&all_handled(&one(&world), &[again])), 0);
+    }
+    assert!((remembered() - 1.0).abs() < 0.01, "{}", remembered());
+}
+
+#[test]
 fn a_later_notice_may_bring_the_deadline_forward() {
     let world = world_with(&["web-1"]);
     let starts = Some(at(3600));

@@ -4,6 +4,7 @@
 use documents::Data;
 use domain::Text;
 use domain::spot::{OfferingHistory, SpotHistory};
+use serde_json::{Value, json};
 
 use super::metadata::read_metadata;
 use crate::field::Field;
@@ -15,6 +16,47 @@ pub struct SpotHistoryObject {
     pub name: Text,
     /// What is remembered.
     pub history: SpotHistory,
+}
+
+impl SpotHistoryObject {
+    /// The manifest that is read as this.
+    pub fn to_manifest(&self) -> Value {
+        let offerings = self.history.iter().map(|(instance_type, zone, own)| {
+            let OfferingHistory {
+                launches,
+                node_hours,
+                interruptions,
+                rebalances,
+                capacity_errors,
+                last_interruption,
+            } = own;
+            let mut offering = json!({"instanceType": &**instance_type, "zone": &**zone});
+            for (key, count) in [
+                ("launches", launches),
+                ("nodeHours", node_hours),
+                ("interruptions", interruptions),
+                ("rebalanceRecommendations", rebalances),
+                ("capacityErrors", capacity_errors),
+            ] {
+                if *count > 0.0 {
+                    offering[key] = json!(count);
+                }
+            }
+            if let Some(last) = last_interruption {
+                offering["lastInterruption"] = json!(last.to_string());
+            }
+            offering
+        });
+        json!({
+            "apiVersion": "outrigger.dev/v1alpha1",
+            "kind": "SpotHistory",
+            "metadata": {"name": &*self.name},
+            "spec": {
+                "asOf": self.history.as_of().to_string(),
+                "offerings": offerings.collect::<Vec<_>>(),
+            },
+        })
+    }
 }
 
 /// Why a text counts nothing.

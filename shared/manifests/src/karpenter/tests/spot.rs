@@ -23,6 +23,20 @@ fn a_spot_history_counts_what_was_seen_of_offerings() {
 }
 
 #[test]
+fn a_spot_history_is_read_as_it_was_written() {
+    let text = history(
+        "{instanceType: m5.large, zone: us-east-1a, launches: 4, nodeHours: 12.5123, \
+         interruptions: 3, rebalanceRecommendations: 2, capacityErrors: 0.25, \
+         lastInterruption: 2026-01-05T08:00:00Z}, {instanceType: m5a.large, zone: us-east-1b, \
+         nodeHours: 7}",
+    );
+    let Object::SpotHistory(read) = only_object(&text) else { panic!() };
+    let written = crate::to_yaml(&[read.to_manifest()]).unwrap();
+    let Object::SpotHistory(again) = only_object(&written) else { panic!("{written}") };
+    assert_eq!(again, read, "{written}");
+}
+
+#[test]
 fn a_count_is_a_number_from_zero_up() {
     let errors = errors(&history("{instanceType: m5.large, zone: a, interruptions: -1}"));
     let [error] = errors.as_slice() else { panic!("{errors:?}") };
