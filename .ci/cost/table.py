@@ -35,6 +35,11 @@ SPOT_READS = 1
 WRITES, READS = 8, 14
 # Strongly consistent reads that one claim takes: 2.65 KB of the table, in units of 4 KB.
 READS_A_CLAIM = 2 / 3
+# Leases and announcements of writes, which every run reads: below 4 KB.
+ANNOUNCEMENT_READS = 1
+# How often a function reads all claims in a minute in which nobody writes one: every 20 minutes (`CLAIMS_TTL`), and in each
+# process that starts cold, of which one in two hours is assumed.
+CLAIM_LISTS = 1 / 20 + 1 / 120
 LOOKS, LOOK_SECONDS = 11, 0.026
 # A message is sent, received and deleted.
 MESSAGE = 3 * SQS_REQUEST
@@ -108,8 +113,11 @@ def month(mode):
         ),
     )
     row(
-        "DynamoDB, all claims in every run",
-        (MINUTES * READ * READS_A_CLAIM * NODES[i] * (3 + again[i]) for i in each),
+        "DynamoDB, claims, and whether one was written",
+        (
+            MINUTES * READ * (ANNOUNCEMENT_READS * (3 + again[i]) + READS_A_CLAIM * NODES[i] * 3 * CLAIM_LISTS)
+            for i in each
+        ),
     )
     row(
         "DynamoDB, what is remembered of spot",

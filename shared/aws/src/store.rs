@@ -3,8 +3,10 @@
 //! [`DynamoStore`] is the port `ClaimStore` for one cluster. Every write of a record is
 //! conditional: on its absence and the lease under which it is made, or on the version that was
 //! read. Reads are strongly consistent, except the index from an instance to its claim. A write
-//! that is sent again after its answer was lost is recognised as the same.
+//! that is sent again after its answer was lost is recognised as the same. Claims are read from the
+//! table only where somebody may have written one since they were read last.
 
+mod announcements;
 mod attribute;
 mod blob;
 mod chain;
@@ -23,9 +25,11 @@ mod wire;
 
 use std::cell::RefCell;
 
+use controllers::claim_cache::{ClaimCache, ClaimWrites};
 pub use controllers::ports::ClaimPlace;
 use controllers::ports::PortError;
 use domain::Text;
+use tokio::sync::Mutex;
 
 pub(crate) use attribute::{Place, integer, number};
 pub use blob::RegionBlobs;
@@ -44,12 +48,22 @@ pub struct DynamoStore {
     cluster: Text,
     /// Names of claims whose records could not be parsed when they were last listed.
     unreadable_claims: RefCell<Vec<Text>>,
+    /// Claims as they were listed last, used for as long as nobody writes any.
+    known_claims: ClaimCache,
+    /// Writes of claims under way. Held while they are announced, so that none begins before.
+    claim_writes: Mutex<ClaimWrites>,
 }
 
 impl DynamoStore {
     /// The records of a cluster in a table.
     pub fn new(table: Table, cluster: &str) -> Self {
-        Self { table, cluster: cluster.into(), unreadable_claims: RefCell::default() }
+        Self {
+            table,
+            cluster: cluster.into(),
+            unreadable_claims: RefCell::default(),
+            known_claims: ClaimCache::default(),
+            claim_writes: Mutex::default(),
+        }
     }
 }
 
@@ -67,3 +81,6 @@ impl Table {
         }))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,7 @@
 //! cluster, never in the process, so that any run can resume the work of another.
 
 pub mod admission;
+pub mod claim_cache;
 pub mod core;
 pub mod disruption;
 pub mod event;

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use controllers::claim_cache::{Announced, Announcement};
 use controllers::ports::{FunctionName, Lease, LeaseAnswer, Version, Versioned};
 use controllers::record::claim::ClaimRecord;
 use controllers::record::command::CommandRecord;
@@ -105,6 +106,10 @@ pub struct Store {
     pub(crate) spot: Option<Versioned<SpotRecord>>,
     leases: BTreeMap<FunctionName, Lease>,
     chains: BTreeMap<FunctionName, u64>,
+    /// What is announced of writes of claims.
+    announced: Announced,
+    /// How many announcements were made.
+    announcements: u64,
 }
 
 impl Store {
@@ -146,6 +151,25 @@ impl Store {
                 UnavailableOffering { until: until.max(offering.until), ..offering.clone() };
             self.unavailable.insert(key, merged);
         }
+    }
+
+    /// What is announced of writes of claims.
+    pub(crate) const fn announced(&self) -> &Announced {
+        &self.announced
+    }
+
+    /// Announces writes of claims, under a name of their own.
+    pub(crate) fn announce(&mut self, now: Timestamp) -> Announcement {
+        self.announcements += 1;
+        let own = Announcement::new(format!("writes-{}", self.announcements).into(), now);
+        self.announced.latest = Some(own.name.clone());
+        self.announced.open.retain(|other| now < other.until);
+        self.announced.open.push(own.clone());
+        own
+    }
+
+    pub(crate) fn withdraw(&mut self, done: &Announcement) {
+        self.announced.open.retain(|own| own != done);
     }
 
     /// What is remembered of spot offerings.

@@ -92,6 +92,35 @@ pub async fn what_is_gone_is_deleted_again_without_complaint<S: ClaimStore>(stor
     Ok(())
 }
 
+/// Two processes that list the claims of one cluster, again and again: each sees what the other has
+/// written, whatever it has kept of its lists.
+pub async fn each_of_two_sees_what_the_other_writes<S: ClaimStore>(
+    ours: &S,
+    theirs: &S,
+) -> Outcome {
+    let lease = provisioning(ours).await?;
+    for (count, name) in ["a", "b", "c", "d"].into_iter().enumerate() {
+        // Both keep what they list now.
+        for store in [ours, theirs, ours, theirs] {
+            assert_eq!(store.claims().await?.len(), count);
+        }
+        let writer = if count % 2 == 0 { ours } else { theirs };
+        writer.create_claim(&claim(name), &lease).await?;
+    }
+    for own in ours.claims().await? {
+        theirs.update_claim(&own.record, own.version).await?;
+        is_conflict(ours.update_claim(&own.record, own.version).await);
+        assert_eq!(ours.claims().await?, theirs.claims().await?);
+    }
+    let all = ours.claims().await?;
+    assert!(all.iter().all(|own| own.version == Version(2)));
+    for (count, own) in all.iter().enumerate() {
+        theirs.delete_claim(own.record.name(), own.version).await?;
+        assert_eq!(ours.claims().await?.len(), all.len() - count - 1);
+    }
+    Ok(())
+}
+
 /// Lists are in order, whatever was written first.
 pub async fn claims_are_listed_by_name<S: ClaimStore>(store: &S) -> Outcome {
     let lease = provisioning(store).await?;

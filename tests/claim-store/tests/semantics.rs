@@ -13,8 +13,8 @@ use aws::budget::{Bucket, CallBudget as _};
 use aws::catalogue::CatalogStore as _;
 use aws::store::{DynamoStore, RegionBlobs, Table};
 use aws::throttle::SharedBudget;
-use claim_store::hold_all;
 use claim_store::records::{at, claim, launched};
+use claim_store::{cases, hold_all};
 use controllers::ports::{ClaimStore as _, FunctionName, LeaseAnswer};
 use domain::SignedDuration;
 use domain::instance_type::InstanceTypes;
@@ -99,6 +99,18 @@ async fn a_list_longer_than_a_page_is_read_to_its_end() {
     let claims = store.claims().await.unwrap();
     assert_eq!(claims.len(), 15);
     assert!(claims.iter().all(|own| own.record.pods.len() == 8_000));
+}
+
+#[tokio::test]
+async fn processes_see_each_others_writes_although_each_keeps_what_it_has_read() {
+    let supply = Supply::Fixed(InstanceTypes::default());
+    let ours = SharedWorld::new(World::new(WorldOptions::new(1, at(0)), supply));
+    let theirs = ours.clone();
+    cases::each_of_two_sees_what_the_other_writes(&ours, &theirs).await.unwrap();
+    let Some((_server, table)) = table().await else { return };
+    let (ours, theirs) =
+        (DynamoStore::new(table.clone(), "shared"), DynamoStore::new(table, "shared"));
+    cases::each_of_two_sees_what_the_other_writes(&ours, &theirs).await.unwrap();
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use controllers::claim_cache::Announcement;
 use controllers::ports::{
     ClaimStore, ErrorKind, FunctionName, Lease, LeaseAnswer, PortError, SpotRecords, Version,
     Versioned,
@@ -19,6 +20,7 @@ use domain::{SignedDuration, Text, Timestamp};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
 use super::DynamoStore;
+use super::announcements;
 use super::attribute::{Attributes, Place, key_of, number, string, text};
 use super::chain;
 use super::error::DocumentError;
@@ -69,18 +71,74 @@ impl DynamoStore {
         let (version, write) = (Version(1), new_write());
         let item = item(&self.cluster, new, version, &write)?;
         let lease_key = schema::lease(fence.function);
-        let written = self
-            .table
-            .put_fenced(item, Condition::absent(), self.place(&lease_key), lease::in_force(fence))
-            .await?;
+        let put = self.table.put_fenced(
+            item,
+            Condition::absent(),
+            self.place(&lease_key),
+            lease::in_force(fence),
+        );
+        let written = self.write(&new.key(), put).await?;
         settled("create", &new.key(), &write, written).map(|()| version)
     }
 
     async fn update<R: Stored>(&self, new: &R, expected: Version) -> Result<Version, PortError> {
         let (version, write) = (Version(expected.0.saturating_add(1)), new_write());
         let item = item(&self.cluster, new, version, &write)?;
-        let written = self.table.put(item, is_version(expected)).await?;
+        let put = self.table.put(item, is_version(expected));
+        let written = self.write(&new.key(), put).await?;
         settled("update", &new.key(), &write, written).map(|()| version)
+    }
+
+    /// Carries out the write of a record, and announces it where that is a claim.
+    async fn write(
+        &self,
+        key: &str,
+        write: impl Future<Output = Result<Written, PortError>>,
+    ) -> Result<Written, PortError> {
+        if !key.starts_with(schema::CLAIMS) {
+            return write.await;
+        }
+        let announcement = self.announce_write().await?;
+        let written = write.await;
+        if !matches!(written, Ok(Written::Done(()))) {
+            self.known_claims.forget();
+        }
+        self.end_write(&announcement, written.is_ok()).await;
+        written
+    }
+
+    /// Announces a write of a claim; one announcement does for all that are under way.
+    async fn announce_write(&self) -> Result<Announcement, PortError> {
+        let mut writes = self.claim_writes.lock().await;
+        let now = Timestamp::now();
+        if let Some(announcement) = writes.join(now) {
+            return Ok(announcement);
+        }
+        let announcement = Announcement::new(new_write().into(), now);
+        let expired =
+            announcements::announce(&self.table, &self.cluster, &announcement, now).await?;
+        if !expired.is_empty() {
+            let expired: Vec<&Announcement> = expired.iter().collect();
+            self.withdraw(&expired).await;
+        }
+        writes.begin(announcement.clone());
+        Ok(announcement)
+    }
+
+    /// Ends a write. Its announcement is withdrawn with the last write under it; where that cannot
+    /// be done it counts until its time is over, and claims are read from the table until then.
+    async fn end_write(&self, announcement: &Announcement, is_answered: bool) {
+        let mut writes = self.claim_writes.lock().await;
+        if writes.end(announcement, is_answered) {
+            self.withdraw(&[announcement]).await;
+        }
+    }
+
+    async fn withdraw(&self, done: &[&Announcement]) {
+        if let Err(error) = announcements::withdraw(&self.table, &self.cluster, done).await {
+            let cluster = &self.cluster;
+            tracing::warn!(%cluster, %error, "failed to withdraw an announcement of writes");
+        }
     }
 
     /// Creates a record that needs no lease, or updates it.
@@ -130,14 +188,21 @@ impl DynamoStore {
     async fn delete(&self, key: &str, expected: Version) -> Result<(), PortError> {
         let condition = Condition::new("attribute_not_exists(#record) OR #version = :version")
             .with(":version", number(expected.0));
-        let written = self.table.delete(self.place(key), condition).await?;
+        let written = self.write(key, self.table.delete(self.place(key), condition)).await?;
         settled("delete", key, "", written)
     }
 }
 
 impl ClaimStore for DynamoStore {
     async fn claims(&self) -> Result<Vec<Versioned<ClaimRecord>>, PortError> {
-        self.all().await
+        let read_at = Timestamp::now();
+        let announced = announcements::read(&self.table, &self.cluster).await?;
+        if let Some(claims) = self.known_claims.get(&announced, read_at) {
+            return Ok(claims);
+        }
+        let claims = self.all().await?;
+        self.known_claims.put(&announced, read_at, &claims);
+        Ok(claims)
     }
 
     fn unreadable_claims(&self) -> Vec<Text> {

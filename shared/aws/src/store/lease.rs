@@ -13,7 +13,9 @@ use super::table::{Table, Written};
 const ATTEMPTS_MAX: usize = 4;
 
 /// Acquires a lease that is free or expired. The holder's own is extended instead.
-const TAKE: &str = "SET #holder = :holder, #until = :until ADD #token :one";
+/// Tells that its holder announces writes of claims, too: see `announcements`.
+const TAKE: &str = "SET #holder = :holder, #until = :until, #announcer = :holder \
+    ADD #token :one, #announcing :one";
 const IS_FREE: &str = "attribute_not_exists(#record) OR (#holder <> :holder AND #until <= :now)";
 const EXTEND: &str = "SET #until = :until";
 const IS_OURS: &str = "#holder = :holder AND #token = :token";
@@ -118,7 +120,7 @@ pub(super) async fn release(table: &Table, cluster: &str, lease: &Lease) -> Resu
 }
 
 /// The lease in an item.
-fn lease_in(function: FunctionName, item: &Attributes) -> Result<Lease, DocumentError> {
+pub(super) fn lease_in(function: FunctionName, item: &Attributes) -> Result<Lease, DocumentError> {
     let until = Timestamp::from_millisecond(integer(item, UNTIL)?);
     Ok(Lease {
         function,

@@ -46,6 +46,14 @@ pub(super) const UNTIL: &str = "until";
 pub(super) const HOLDER: &str = "holder";
 /// The fencing token of a lease.
 pub(super) const TOKEN: &str = "token";
+/// How many of a lease's holders announce what they write: its token without those that do not.
+pub(super) const ANNOUNCING: &str = "announcing";
+/// The last holder of a lease that announces what it writes.
+pub(super) const ANNOUNCER: &str = "announcer";
+/// The latest announcement of writes.
+pub(super) const LATEST: &str = "latest";
+/// Announcements that were not withdrawn: a set of text.
+pub(super) const OPEN: &str = "open";
 /// The number of the last link of a chain of messages.
 pub(super) const LINK: &str = "link";
 
@@ -63,6 +71,9 @@ pub(super) const SPOT: &str = "spot#";
 /// of one region.
 pub(super) const SPOT_PARTITION: &str = "region/spot";
 pub(super) const LEASES: &str = "lease#";
+/// The item in which writes of claims are announced. It lies among the leases, so that one query
+/// reads all of them.
+pub(super) const CLAIM_WRITES: &str = "lease#claims";
 pub(super) const CHAINS: &str = "chain#";
 pub(super) const BLOBS: &str = "catalog#";
 pub(crate) const THROTTLES: &str = "throttle#";

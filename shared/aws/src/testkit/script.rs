@@ -46,6 +46,17 @@ impl Script {
         self.add(action, Answer { status: 200, body, is_lost: false })
     }
 
+    /// The next answer to an action of a service that speaks JSON.
+    pub(crate) fn answers_json(self, action: &str, body: &serde_json::Value) -> Self {
+        self.add(action, Answer { status: 200, body: body.to_string(), is_lost: false })
+    }
+
+    /// The next answer to an action of a service that speaks JSON: an error.
+    pub(crate) fn refuses_json(self, action: &str, code: &str) -> Self {
+        let body = serde_json::json!({ "__type": code, "message": "no" }).to_string();
+        self.add(action, Answer { status: 400, body, is_lost: false })
+    }
+
     /// The next answer to an action: an error of EC2 with status 400.
     pub(crate) fn refuses(self, action: &str, code: &str, message: &str) -> Self {
         self.fails(action, 400, code, message)
@@ -76,6 +87,11 @@ impl Script {
         asked.iter().filter(|own| own.action == action).map(|own| own.body.clone()).collect()
     }
 
+    /// The actions that were asked for, in order.
+    pub(crate) fn actions(&self) -> Vec<String> {
+        self.0.asked.lock().unwrap().iter().map(|own| own.action.clone()).collect()
+    }
+
     /// A configuration whose calls all come here, each once.
     pub(crate) fn config(&self) -> SdkConfig {
         let connector = SharedHttpConnector::new(Connector(self.0.clone()));
@@ -96,9 +112,11 @@ struct Connector(Arc<Inner>);
 impl HttpConnector for Connector {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         let body = request.body().bytes().map(String::from_utf8_lossy).unwrap_or_default();
-        let action = body
-            .split('&')
-            .find_map(|parameter| parameter.strip_prefix("Action="))
+        // `DynamoDB_20120810.PutItem`: a service that speaks JSON.
+        let target = request.headers().get("x-amz-target").and_then(|own| own.split('.').nth(1));
+        let is_json = target.is_some();
+        let action = target
+            .or_else(|| body.split('&').find_map(|parameter| parameter.strip_prefix("Action=")))
             .unwrap_or_default()
             .to_owned();
         self.0
@@ -107,7 +125,8 @@ impl HttpConnector for Connector {
             .unwrap()
             .push(Asked { action: action.clone(), body: body.into_owned() });
         let next = self.0.answers.lock().unwrap().get_mut(&action).and_then(VecDeque::pop_front);
-        let empty = || Answer { status: 200, body: format!("<{action}Response/>"), is_lost: false };
+        let body = if is_json { "{}".to_owned() } else { format!("<{action}Response/>") };
+        let empty = || Answer { status: 200, body, is_lost: false };
         let Answer { status, body, is_lost } = next.unwrap_or_else(empty);
         if is_lost {
             let error = ConnectorError::io("connection reset by peer".into());

@@ -18,14 +18,62 @@ use domain::{SignedDuration, Text, Timestamp};
 
 use super::shared_world::SharedWorld;
 use crate::store::ConditionFailed;
+use crate::world::World;
 
 fn refused(operation: &'static str) -> impl FnOnce(ConditionFailed) -> PortError {
     move |error| PortError::new(ErrorKind::Conflict, operation, error.to_string()).because(error)
 }
 
+impl SharedWorld {
+    /// Carries out a write of a claim, announced. Announcing takes no time here, so that runs take
+    /// as long as they did before there were announcements; a process that dies leaves its own
+    /// open all the same.
+    async fn write_claim<T>(
+        &self,
+        operation: &'static str,
+        write: impl FnOnce(&mut World) -> Result<T, ConditionFailed>,
+    ) -> Result<T, PortError> {
+        self.outlive_last_call().await;
+        let now = self.read().now();
+        let joined = self.claim_writes.borrow_mut().join(now);
+        let announcement = joined.unwrap_or_else(|| {
+            let own = self.change().store.announce(now);
+            self.claim_writes.borrow_mut().begin(own.clone());
+            own
+        });
+        let written = match self.call(operation).await {
+            Ok(mut world) => Ok(write(&mut world)),
+            Err(error) => Err(error),
+        };
+        let is_answered = written.is_ok();
+        if !matches!(written, Ok(Ok(_))) {
+            self.known_claims.forget();
+        }
+        let is_last = self.claim_writes.borrow_mut().end(&announcement, is_answered);
+        if is_last && !self.dies_now() {
+            self.change().store.withdraw(&announcement);
+        }
+        written?.map_err(refused(operation))
+    }
+}
+
 impl ClaimStore for SharedWorld {
     async fn claims(&self) -> Result<Vec<Versioned<ClaimRecord>>, PortError> {
-        Ok(self.call("Query claims").await?.store.claims.all())
+        // Announcements are read before the call, and claims when it arrives: whatever is written
+        // in between is seen or not, as in two calls.
+        self.outlive_last_call().await;
+        let (announced, read_at) = {
+            let world = self.read();
+            (world.store.announced().clone(), world.now())
+        };
+        let world = self.call("Query claims").await?;
+        let there = world.store.claims.all();
+        if let Some(known) = self.known_claims.get(world.store.announced(), world.now()) {
+            debug_assert!(known == there, "claims are kept that are no longer what is there");
+            return Ok(there);
+        }
+        self.known_claims.put(&announced, read_at, &there);
+        Ok(there)
     }
 
     async fn claim(&self, name: &str) -> Result<Option<Versioned<ClaimRecord>>, PortError> {
@@ -48,10 +96,12 @@ impl ClaimStore for SharedWorld {
         record: &ClaimRecord,
         fence: &Lease,
     ) -> Result<Version, PortError> {
-        let mut world = self.call("PutItem claim").await?;
-        let version = world.store.create_claim(record, fence).map_err(refused("PutItem claim"))?;
-        world.note_claim_created(record);
-        Ok(version)
+        self.write_claim("PutItem claim", |world| {
+            let version = world.store.create_claim(record, fence)?;
+            world.note_claim_created(record);
+            Ok(version)
+        })
+        .await
     }
 
     async fn update_claim(
@@ -59,22 +109,21 @@ impl ClaimStore for SharedWorld {
         record: &ClaimRecord,
         expected: Version,
     ) -> Result<Version, PortError> {
-        let mut world = self.call("PutItem claim").await?;
-        let before = world.store.claims.get(record.name()).map(|own| own.record.clone());
-        let version = world
-            .store
-            .claims
-            .update(record.name(), record.clone(), expected)
-            .map_err(refused("PutItem claim"))?;
-        if let Some(before) = before {
-            world.note_claim_changed(&before, record);
-        }
-        Ok(version)
+        self.write_claim("PutItem claim", |world| {
+            let claims = &mut world.store.claims;
+            let before = claims.get(record.name()).map(|own| own.record.clone());
+            let version = claims.update(record.name(), record.clone(), expected)?;
+            if let Some(before) = before {
+                world.note_claim_changed(&before, record);
+            }
+            Ok(version)
+        })
+        .await
     }
 
     async fn delete_claim(&self, name: &str, expected: Version) -> Result<(), PortError> {
-        let mut world = self.call("DeleteItem claim").await?;
-        world.store.claims.delete(name, expected).map_err(refused("DeleteItem claim"))
+        self.write_claim("DeleteItem claim", |world| world.store.claims.delete(name, expected))
+            .await
     }
 
     async fn commands(&self) -> Result<Vec<Versioned<CommandRecord>>, PortError> {

@@ -6,6 +6,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
 
+use controllers::claim_cache::{ClaimCache, ClaimWrites};
 use controllers::ports::{Clock, ErrorKind, PortError, Wake, Wakes};
 use domain::{Text, Timestamp};
 
@@ -14,12 +15,18 @@ use crate::world::World;
 
 /// A handle on a world: cluster, cloud, table and clock in one.
 ///
-/// Clones share the world. Each handle is a process of its own, with its own watches, and may die.
+/// Clones share the world. Each handle is a process of its own, with its own watches, and may die;
+/// but all know what any of them has read of claims, as those know that are invoked one after the
+/// other in one environment of Lambda.
 #[derive(Debug)]
 pub struct SharedWorld {
     world: Rc<RefCell<World>>,
     /// The demand for nodes when it was last compared through this handle.
     pub(super) demand: RefCell<PendingDemand>,
+    /// Claims as they were read last.
+    pub(super) known_claims: Rc<ClaimCache>,
+    /// Writes of claims that are under way.
+    pub(super) claim_writes: RefCell<ClaimWrites>,
     /// The number of the last call through this handle; 0 before the first.
     last_call: Cell<u64>,
     /// What it waits for, if it waits for a moment.
@@ -36,20 +43,22 @@ pub(super) struct PendingDemand {
 
 impl Clone for SharedWorld {
     fn clone(&self) -> Self {
-        Self::of(Rc::clone(&self.world))
+        Self::of(Rc::clone(&self.world), Rc::clone(&self.known_claims))
     }
 }
 
 impl SharedWorld {
     /// Shares a world.
     pub fn new(world: World) -> Self {
-        Self::of(Rc::new(RefCell::new(world)))
+        Self::of(Rc::new(RefCell::new(world)), Rc::default())
     }
 
-    fn of(world: Rc<RefCell<World>>) -> Self {
+    fn of(world: Rc<RefCell<World>>, known_claims: Rc<ClaimCache>) -> Self {
         Self {
             world,
             demand: RefCell::default(),
+            known_claims,
+            claim_writes: RefCell::default(),
             last_call: Cell::new(0),
             wakes_at: Cell::new(None),
             is_dead: Cell::new(false),
@@ -112,11 +121,16 @@ impl SharedWorld {
     }
 
     pub(super) async fn outlive_last_call(&self) {
-        let call = self.last_call.get();
-        if call > 0 && self.read().is_last_call(call) {
+        if self.dies_now() {
             self.is_dead.set(true);
             std::future::pending::<()>().await;
         }
+    }
+
+    /// Whether the process dies before it makes another call.
+    pub(super) fn dies_now(&self) -> bool {
+        let call = self.last_call.get();
+        call > 0 && self.read().is_last_call(call)
     }
 
     pub(super) async fn wait_until(&self, moment: Timestamp) {
