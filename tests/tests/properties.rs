@@ -7,6 +7,7 @@
 
 use std::collections::BTreeSet;
 
+use domain::addresses::{AddressPolicy, FreeAddresses};
 use domain::cluster_limit::ClusterLimit;
 use domain::drift_waves::{DriftHalt, DriftWaves};
 use domain::instance_type::{InstanceType, Offering};
@@ -20,6 +21,7 @@ use domain::resource::{NODES, Resources, USD_PER_HOUR};
 use domain::snapshot::ClusterSnapshot;
 use domain::stamp::{NODE_POOL_RULES, Stamp};
 use domain::taint::first_untolerated;
+use domain::zone_balance::ZoneBalance;
 use domain::{Text, label};
 use outrigger_tests::builder::{self, NodeParts, Stage};
 use outrigger_tests::generator::{Contents, TopologyRules, cluster, cluster_of, node_labels};
@@ -145,6 +147,46 @@ proptest! {
         let plan = planning::plan(&snapshot);
         let violations = checker::check(&snapshot, &plan);
         prop_assert!(violations.is_empty(), "{:#?}\n{:#?}", violations, plan);
+    }
+
+    #[test]
+    fn zones_are_even_and_addresses_are_enough_and_the_checker_agrees(
+        snapshot in cluster(),
+        (above, premium) in (0_u8..60, 0_u8..30),
+        is_balanced in any::<bool>(),
+        counts in prop::collection::vec(0_u32..60, 0..6),
+        (per_pod, min_free) in (0_u32..3, 0_u32..20),
+    ) {
+        let mut snapshot = snapshot;
+        for pool in snapshot.objects.node_pools.iter_mut().filter(|_| is_balanced) {
+            let balance = ZoneBalance { above_percent: above, premium_percent: premium };
+            pool.options.zone_balance = Some(balance);
+        }
+        let offered = snapshot.instance_types.default.iter().flat_map(|own| &own.offerings);
+        let zones: BTreeSet<Text> = offered.map(|own| own.zone.clone()).collect();
+        let free = counts.iter().zip(zones.iter().cycle()).enumerate();
+        let free = free.map(|(index, (count, zone))| FreeAddresses {
+            zone: zone.clone(),
+            subnet: format!("subnet-{index}").into(),
+            count: *count,
+        });
+        let policy = AddressPolicy { per_pod, min_free, free: free.collect() };
+        for class in &mut snapshot.objects.node_classes {
+            class.addresses = Some(policy.clone());
+        }
+        let plan = planning::plan(&snapshot);
+        let violations = checker::check(&snapshot, &plan);
+        prop_assert!(violations.is_empty(), "{:#?}\n{:#?}", violations, plan);
+    }
+
+    #[test]
+    fn annotations_that_ask_for_nothing_scarce_leave_every_plan_as_it_is(snapshot in cluster()) {
+        let mut asking = snapshot.clone();
+        for class in &mut asking.objects.node_classes {
+            class.addresses = Some(AddressPolicy { per_pod: 1, min_free: 0, free: Vec::new() });
+        }
+        let (plain, asked) = (planning::plan(&snapshot), planning::plan(&asking));
+        prop_assert_eq!(format!("{plain:?}"), format!("{asked:?}"));
     }
 
     #[test]

@@ -51,6 +51,9 @@ fn record_figures(telemetry: &Telemetry, figures: &PlanFigures) {
     for (pool, is_off) in &figures.off {
         gauge("outrigger_nodepool_off", &[("nodepool", pool)], u32::from(*is_off));
     }
+    for ((pool, zone), nodes) in &figures.zone_nodes {
+        gauge("outrigger_zone_nodes", &[("nodepool", pool), ("zone", zone)], *nodes);
+    }
     for (pool, DriftFigures { wave, is_halted }) in &figures.drift {
         gauge("outrigger_drift_wave", &[("nodepool", pool)], *wave);
         gauge("outrigger_drift_halted", &[("nodepool", pool)], u32::from(*is_halted));
@@ -101,6 +104,7 @@ mod tests {
             allowed_disruptions: [(("default".into(), reason), 2)].into(),
             eligible_nodes: [(reason, 5)].into(),
             past_expiry: [("default".into(), 3)].into(),
+            zone_nodes: [(("default".into(), "us-east-1a".into()), 7)].into(),
             drift: [("default".into(), DriftFigures { wave: 2, is_halted: true })].into(),
             ..PlanFigures::default()
         };
@@ -119,6 +123,9 @@ mod tests {
         let past = line("outrigger_nodes_past_expiry");
         assert_eq!(past["outrigger_nodes_past_expiry"], 3.0);
         assert_eq!(past["nodepool"], "default");
+        let zone = line("outrigger_zone_nodes");
+        assert_eq!((&zone["nodepool"], &zone["zone"]), (&"default".into(), &"us-east-1a".into()));
+        assert_eq!(zone["outrigger_zone_nodes"], 7.0);
         assert_eq!(line("outrigger_drift_wave")["outrigger_drift_wave"], 2.0);
         assert_eq!(line("outrigger_drift_halted")["outrigger_drift_halted"], 1.0);
     }

@@ -21,6 +21,12 @@ pub(crate) fn record_node_classes(telemetry: &Telemetry, report: &NodeClassRepor
         let labels = [("nodeclass", &**class)];
         telemetry.metrics().gauge(name, &labels, Unit::Seconds, left.as_secs_f64());
     }
+    for ((class, zone), count) in &report.free_addresses {
+        let labels = [("nodeclass", &**class), ("zone", &**zone)];
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+        let count = *count as f64;
+        telemetry.metrics().gauge("outrigger_free_addresses", &labels, Unit::Count, count);
+    }
     for (class, claims) in &report.held {
         tracing::info!(%class, claims, "deleted EC2NodeClass is still in use");
     }

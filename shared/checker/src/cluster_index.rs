@@ -5,6 +5,7 @@ use std::rc::Rc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use domain::Text;
+use domain::address_ledger::AddressLedger;
 use domain::plan::{Plan, PlannedNodeClaim};
 use domain::pod::Pod;
 use domain::snapshot::ClusterSnapshot;
@@ -28,6 +29,8 @@ pub(crate) struct ClusterIndex<'a> {
     pub(crate) has_overlays: bool,
     /// What spot offerings are to be chosen at.
     pub(crate) weights: Weights,
+    /// Free addresses of zones; `None` where no EC2NodeClass asks about them.
+    pub(crate) addresses: Option<AddressLedger>,
     pub(crate) daemons: Daemons<'a>,
     pub(crate) topology_keys: Vec<&'a Text>,
     volumes: FxHashMap<PodId, VolumeNeeds>,
@@ -75,12 +78,13 @@ impl<'a> ClusterIndex<'a> {
         let wanted: FxHashSet<&Text> = planned_claims(plan).map(|claim| &claim.node_pool).collect();
         let spreads = pods.shapes.iter().any(|shape| shape.spreads().next().is_some());
         let weights = Weights::read(snapshot);
+        let addresses = AddressLedger::of(snapshot);
         let offers = pools
             .iter()
             .map(|pool| {
                 let asked = wanted.contains(&pool.spec.name)
                     || (spreads && pool.spec.serves_pending_pods());
-                asked.then(|| pool.offer(&overlays, &weights))
+                asked.then(|| pool.offer(&overlays, &weights, addresses.as_ref()))
             })
             .collect();
         Self {
@@ -96,6 +100,7 @@ impl<'a> ClusterIndex<'a> {
             offers,
             has_overlays: !overlays.is_empty(),
             weights,
+            addresses,
             daemons: Daemons::read(&snapshot.objects.daemon_sets),
             volumes,
             catalogues,

@@ -54,6 +54,7 @@ mod violation;
 mod volume;
 mod volume_rules;
 mod weight;
+mod zones;
 
 #[cfg(test)]
 mod testing;
@@ -95,6 +96,7 @@ pub fn check(snapshot: &ClusterSnapshot, plan: &Plan) -> Vec<Violation> {
     expendable::check(&index, &mut report);
     image_age::check(&index, &mut report);
     off_hours::check(&index, &mut report);
+    zones::check(&index, &mut report);
     limit::check(&index, &disruptions.disrupted, &mut report);
     saving::check_lower_bound(&index, &mut report);
     report.into_violations()

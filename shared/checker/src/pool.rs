@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use domain::Text;
+use domain::address_ledger::AddressLedger;
 use domain::instance_type::{InstanceType, Offering};
 use domain::label::{HOSTNAME, INITIALIZED, NODE_POOL, REGION, REGISTERED};
 use domain::money::UsdPerHour;
@@ -123,7 +124,12 @@ impl<'a> Pool<'a> {
     }
 
     /// Everything that it may launch.
-    pub(crate) fn offer(&self, overlays: &Overlays<'_>, weights: &Weights) -> PoolOffer<'a> {
+    pub(crate) fn offer(
+        &self,
+        overlays: &Overlays<'_>,
+        weights: &Weights,
+        addresses: Option<&AddressLedger>,
+    ) -> PoolOffer<'a> {
         let wanted = self.wanted();
         let (of_market, of_type): (Vec<_>, Vec<_>) =
             wanted.iter().partition(|e| is_market_label(&e.key) && self.catalogue.knows(&e.key));
@@ -132,7 +138,8 @@ impl<'a> Pool<'a> {
         let types = self.catalogue.types.iter();
         let types = types
             .map(|instance_type| {
-                self.type_offer(instance_type, &of_type, &admitted, (overlays, weights))
+                let terms = (&of_type[..], &admitted[..]);
+                self.type_offer(instance_type, terms, (overlays, weights), addresses)
             })
             .collect();
         PoolOffer { types }
@@ -141,14 +148,19 @@ impl<'a> Pool<'a> {
     fn type_offer(
         &self,
         instance_type: &'a InstanceType,
-        wanted: &[&Expression],
-        admitted: &[bool],
+        (wanted, admitted): (&[&Expression], &[bool]),
         (overlays, weights): (&Overlays<'_>, &Weights),
+        addresses: Option<&AddressLedger>,
     ) -> Option<TypeOffer<'a>> {
+        let class = &self.spec.template.node_class_ref.name;
+        // A zone without addresses for a node with one pod is no offering.
+        let has_addresses = |offering: &Offering| {
+            addresses.is_none_or(|own| own.has_room(class, &offering.zone, 1))
+        };
         let usable: Vec<(&'a Offering, usize)> = instance_type
             .offerings
             .iter()
-            .filter(|offering| offering.is_usable())
+            .filter(|offering| offering.is_usable() && has_addresses(offering))
             .map(|offering| (offering, self.catalogue.market_of(offering)))
             .filter(|(_, market)| admitted[*market])
             .collect();

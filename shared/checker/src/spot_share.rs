@@ -146,7 +146,7 @@ fn check_room(
 }
 
 /// Whether nothing of a pod decides in which zone its node is.
-fn names_no_zone(pod: &Pod) -> bool {
+pub(crate) fn names_no_zone(pod: &Pod) -> bool {
     let spec = &pod.spec;
     spec.node_selector.is_empty()
         && spec.required_node_terms.is_none()

@@ -14,3 +14,4 @@ mod resources;
 mod spreads;
 mod usd_limit;
 mod volumes;
+mod zones;

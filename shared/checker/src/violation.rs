@@ -167,6 +167,11 @@ rules! {
     ImageAge => "image-age",
     /// A drifted node goes beyond its wave, or while drift is halted.
     DriftWaves => "drift-waves",
+    /// A zone gets more of a NodePool's nodes than its share, though another has room for no more
+    /// money; or EC2 is left the choice.
+    ZoneBalance => "zone-balance",
+    /// Nodes are launched in a zone whose subnets have too few free addresses for them.
+    Addresses => "addresses",
     /// A node is launched in a NodePool that is off, or goes for off hours of one that is on.
     OffHours => "off-hours",
 

@@ -4,8 +4,11 @@
 //! Runs without a lease: what it writes follows from what it reads, and writing it twice is the
 //! same as writing it once.
 
+use std::collections::BTreeMap;
+
+use domain::addresses::free_addresses_annotation;
 use domain::image_age::held_back_annotation;
-use domain::label::{AMIS_HELD_BACK, Labels};
+use domain::label::{AMIS_HELD_BACK, FREE_ADDRESSES, Labels};
 use domain::node_claim::ConditionStatus;
 use domain::node_class::Ec2NodeClass;
 use domain::stamp::Stamp;
@@ -31,6 +34,8 @@ pub struct NodeClassReport {
     /// Of node classes with a minimum age of images: for how long the youngest image is held back
     /// still, zero where none is.
     pub images_held_back: Vec<(Text, SignedDuration)>,
+    /// Of node classes that ask about addresses: how many are free, by class and zone.
+    pub free_addresses: BTreeMap<(Text, Text), u64>,
     /// Node classes whose finalizer was removed.
     pub released: Vec<Text>,
     /// Node classes that are being deleted and still in use, with the number of claims.
@@ -81,6 +86,17 @@ fn annotation_of_images(
     Some((AMIS_HELD_BACK.into(), held_back_annotation(&resolution.held_back).into()))
 }
 
+/// What the class is to say of free addresses: nothing for a class that does not ask about them,
+/// nor where its subnets are not known.
+fn annotation_of_addresses(
+    class: &Ec2NodeClass,
+    resolution: &NodeClassResolution,
+) -> Option<(Text, Text)> {
+    let is_known = class.addresses.is_some() && resolution.subnets.is_ok();
+    let annotation = || free_addresses_annotation(&resolution.free_addresses);
+    is_known.then(|| (FREE_ADDRESSES.into(), annotation().into()))
+}
+
 struct NodeClassRun<'a, P> {
     ports: &'a P,
     listing: &'a ClusterListing,
@@ -99,7 +115,15 @@ impl<P: Ports> NodeClassRun<'_, P> {
         let now = self.ports.clock().now();
         let stamp = resolution.stamp.as_ref().map(Stamp::node_class_annotations);
         let held_back = annotation_of_images(class, &resolution);
-        let annotations: Labels = stamp.unwrap_or_default().into_iter().chain(held_back).collect();
+        let addresses = annotation_of_addresses(class, &resolution);
+        let said = held_back.into_iter().chain(addresses);
+        let annotations: Labels = stamp.unwrap_or_default().into_iter().chain(said).collect();
+        if class.addresses.is_some() && resolution.subnets.is_ok() {
+            for own in &resolution.free_addresses {
+                let zone = (name.clone(), own.zone.clone());
+                *self.report.free_addresses.entry(zone).or_default() += u64::from(own.count);
+            }
+        }
         if class.image_age.min.is_some() {
             let last = resolution.held_back.iter().map(|own| own.until).max();
             let left = last.map(|until| until.duration_since(now)).unwrap_or_default();
@@ -183,6 +207,7 @@ mod tests {
     use crate::ports::cloud::Unresolved;
     use crate::testing::world::{World, resolution};
     use crate::testing::{at, launched_record, node_class};
+    use domain::addresses::{AddressPolicy, FreeAddresses};
     use domain::image_age::HeldBackImage;
     use pollster::block_on;
 
@@ -254,6 +279,39 @@ mod tests {
         world.cloud.resolution.replace(Some(resolution()));
         let _report = resolve_once(&world);
         assert_eq!(said().as_deref(), Some(""));
+    }
+
+    #[test]
+    fn a_class_that_asks_about_addresses_says_how_many_its_subnets_have() {
+        let world = world();
+        let own = |zone: &str, subnet: &str, count| FreeAddresses {
+            zone: zone.into(),
+            subnet: subnet.into(),
+            count,
+        };
+        let free_addresses = vec![own("a", "subnet-1", 100), own("a", "subnet-2", 20)];
+        let found = NodeClassResolution { free_addresses, ..resolution() };
+        world.cloud.resolution.replace(Some(found));
+        let said = || {
+            let listing = world.cluster.listing.borrow();
+            listing.objects.node_classes[0].annotations.get(FREE_ADDRESSES).cloned()
+        };
+        let report = resolve_once(&world);
+        assert_eq!((said(), report.free_addresses.len()), (None, 0));
+        let policy = AddressPolicy { per_pod: 1, min_free: 32, free: Vec::new() };
+        world.cluster.listing.borrow_mut().objects.node_classes[0].addresses = Some(policy);
+        let report = resolve_once(&world);
+        assert_eq!(said().as_deref(), Some("a/subnet-1=100,a/subnet-2=20"));
+        assert_eq!(report.free_addresses[&("default".into(), "a".into())], 120);
+        // What cannot be said does not change what was.
+        let subnets = Err(Unresolved {
+            reason: "Throttled".into(),
+            message: "slow down".into(),
+            is_passing: true,
+        });
+        world.cloud.resolution.replace(Some(NodeClassResolution { subnets, ..resolution() }));
+        let report = resolve_once(&world);
+        assert!(said().is_some_and(|own| !own.is_empty()) && report.free_addresses.is_empty());
     }
 
     #[test]

@@ -144,6 +144,20 @@ pub const AMI_MIN_AGE: &str = "outrigger.dev/ami-min-age";
 /// the moment at which it is old enough, such as `ami-1=2026-11-30T00:00:00Z`, by commas.
 pub const AMIS_HELD_BACK: &str = "outrigger.dev/amis-held-back";
 
+/// Annotation of an EC2NodeClass: how many addresses a pod takes, such as `1`.
+pub const ADDRESSES_PER_POD: &str = "outrigger.dev/addresses-per-pod";
+/// Annotation of an EC2NodeClass: how many addresses stay free in each zone, such as `32`.
+pub const MIN_FREE_ADDRESSES: &str = "outrigger.dev/min-free-addresses";
+/// Annotation of an EC2NodeClass, which lifecycle writes: free addresses of its subnets, such as
+/// `us-east-1a/subnet-1=120`, by commas.
+pub const FREE_ADDRESSES: &str = "outrigger.dev/free-addresses";
+/// Annotation of a NodePool: by how much of the even share of its nodes a zone may exceed that,
+/// such as `20%`.
+pub const ZONE_BALANCE: &str = "outrigger.dev/zone-balance";
+/// Annotation of a NodePool: how much dearer a node may become so that zones are even, such as
+/// `5%`.
+pub const ZONE_BALANCE_PREMIUM: &str = "outrigger.dev/zone-balance-premium";
+
 /// Keys every installation knows: a requirement on one can be met by an instance type or offering.
 ///
 /// Source: Karpenter's well-known labels, core and AWS provider.

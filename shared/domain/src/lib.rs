@@ -5,6 +5,8 @@
 //! `manifests` (Kubernetes objects) and in the adapters; they turn into these types at the door and
 //! nothing further in ever sees a string that could be malformed.
 
+pub mod address_ledger;
+pub mod addresses;
 pub mod budget;
 pub mod buffer;
 pub mod cluster_limit;
@@ -44,6 +46,7 @@ pub mod stamp;
 pub mod taint;
 pub mod volume;
 pub mod workload;
+pub mod zone_balance;
 
 pub use jiff::{SignedDuration, Timestamp};
 

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use crate::Text;
+use crate::addresses::AddressPolicy;
 use crate::drift::NodeClassHashes;
 use crate::image_age::ImageAge;
 use crate::label::Labels;
@@ -26,6 +27,9 @@ pub struct Ec2NodeClass {
     pub annotations: Labels,
     /// How old its images are at the least, by annotation.
     pub image_age: ImageAge,
+    /// Addresses that its nodes take and leave free, by annotation; `None` where none says
+    /// anything.
+    pub addresses: Option<AddressPolicy>,
     /// Being deleted.
     pub is_deleting: bool,
     /// The specification.

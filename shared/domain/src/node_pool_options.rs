@@ -2,6 +2,7 @@
 
 use crate::drift_waves::DriftWaves;
 use crate::off_hours::{OffHours, OffPeriod};
+use crate::zone_balance::ZoneBalance;
 use crate::{SignedDuration, Timestamp};
 
 /// Options of a NodePool, each an annotation `outrigger.dev/…` of its object. Without them it is
@@ -21,6 +22,8 @@ pub struct NodePoolOptions {
     /// In which waves its nodes drift, and when that stops (`outrigger.dev/drift-waves`,
     /// `drift-halt-after`).
     pub drift_waves: Option<DriftWaves>,
+    /// How evenly its new nodes are spread over zones (`outrigger.dev/zone-balance`).
+    pub zone_balance: Option<ZoneBalance>,
 }
 
 impl NodePoolOptions {

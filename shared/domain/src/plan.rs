@@ -63,6 +63,9 @@ pub struct PlanFigures {
     pub off: BTreeMap<Text, bool>,
     /// How far drift has come in each NodePool that drifts in waves or may be halted.
     pub drift: BTreeMap<Text, DriftFigures>,
+    /// Nodes of each NodePool that asks for balance over zones, by NodePool and zone, those that
+    /// leave not counted.
+    pub zone_nodes: BTreeMap<(Text, Text), u32>,
     /// Moves that the `Balanced` policy of their NodePools approved.
     pub approved: Vec<ApprovedMove>,
 }

@@ -259,6 +259,21 @@ pub enum NodePoolUnfit {
         /// Zones in which it has one.
         zones: Vec<Text>,
     },
+    /// Where the pod may run, the subnets of the node class have too few free addresses left
+    /// (`outrigger.dev/min-free-addresses`).
+    NoAddresses {
+        /// The EC2NodeClass.
+        node_class: Text,
+        /// The zone with the most of them.
+        zone: Text,
+        /// Free addresses there, less those of nodes that are starting and of the plan; may be
+        /// negative.
+        free: i64,
+        /// What a node with one such pod takes.
+        needed: i64,
+        /// How many stay free.
+        min_free: u32,
+    },
     /// No instance type meets what the NodePool itself requires.
     UnmetRequirements(Box<UnmetRequirements>),
     /// The pod's own requirements contradict each other.
@@ -394,6 +409,11 @@ impl fmt::Display for NodePoolUnfit {
                 write!(f, "zone {zone} has no subnet: EC2NodeClass {node_class} has them in ")?;
                 f.write_str(&zones.join(", "))
             }
+            Self::NoAddresses { node_class, zone, free, needed, min_free } => write!(
+                f,
+                "subnets of EC2NodeClass {node_class} have too few addresses: {free} are free in \
+                 {zone}, a node for the pod takes {needed}, and {min_free} stay free"
+            ),
             Self::UnmetRequirements(unmet) => unmet.fmt(f),
             Self::PodContradiction => {
                 f.write_str("the pod's own requirements contradict each other")
@@ -472,6 +492,7 @@ impl NodePoolUnfit {
             | Self::ImagesTooYoung { .. }
             | Self::OffHours { .. }
             | Self::ClusterLimit { .. }
+            | Self::NoAddresses { .. }
             | Self::NoOffering
             | Self::Expendable { .. }
             | Self::Limit { .. }

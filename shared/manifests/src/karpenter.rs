@@ -1,5 +1,6 @@
 //! The kinds of Karpenter's API, and those of related projects that request capacity.
 
+mod addresses;
 mod block_device;
 mod capacity_buffer;
 mod cluster_limit;
@@ -33,6 +34,7 @@ mod taint;
 mod template;
 #[cfg(test)]
 mod tests;
+mod zone_balance;
 
 use crate::object::{Kind, Object};
 

@@ -11,6 +11,7 @@ pub fn node_class(name: &str) -> Ec2NodeClass {
         uid: "".into(),
         annotations: Labels::new(),
         image_age: ImageAge::default(),
+        addresses: None,
         is_deleting: false,
         spec: Ec2NodeClassSpec::default(),
         status: Ec2NodeClassStatus::default(),

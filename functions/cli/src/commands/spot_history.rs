@@ -56,7 +56,7 @@ mod not_built_in {
         Err(CommandError::NotBuiltIn)
     }
 
-    /// The same, of a table that is only looked at.
+    /// What a table remembers: that needs clients of AWS too.
     pub(crate) fn of_table(_: &str, _: Option<&str>) -> Result<SpotHistory, CommandError> {
         Err(CommandError::NotBuiltIn)
     }

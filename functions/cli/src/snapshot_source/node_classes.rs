@@ -71,6 +71,7 @@ pub(super) fn default_node_class(name: Text) -> Ec2NodeClass {
         uid: "".into(),
         annotations: Labels::new(),
         image_age: ImageAge::default(),
+        addresses: None,
         is_deleting: false,
         spec: Ec2NodeClassSpec::default(),
         status: Ec2NodeClassStatus::default(),

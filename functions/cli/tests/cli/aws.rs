@@ -114,7 +114,7 @@ fn request(reader: &mut impl BufRead) -> Option<(String, String)> {
     Some((target.or(action).unwrap_or_default(), body))
 }
 
-/// A table that holds what it is told to set, whatever the condition, and answers with everything.
+/// A table that sets whatever an update says, whatever the condition, and answers with everything.
 fn of_table(call: &str, body: &str, items: &Mutex<Vec<Value>>) -> String {
     let mut items = items.lock().unwrap();
     let body: Value = serde_json::from_str(body).unwrap();

@@ -32,3 +32,4 @@ mod top;
 mod until_stable;
 mod usage;
 mod usd_limit;
+mod zones;

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use catalog::describe::region_of;
 use controllers::ports::cloud::{NodeClassResolution, Resolution};
 use controllers::ports::{ErrorKind, PortError};
+use domain::addresses::FreeAddresses;
 use domain::image_age::HeldBackImage;
 use domain::label::AMI_MIN_AGE;
 use domain::node_class::{Ec2NodeClass, Ec2NodeClassStatus, ResolvedAmi, ResolvedSubnet};
@@ -19,7 +20,7 @@ impl Ec2 {
     pub(super) async fn resolved(&self, class: &Ec2NodeClass) -> NodeClassResolution {
         let now = Timestamp::now();
         let (
-            subnets,
+            (subnets, free_addresses),
             security_groups,
             (amis, held_back),
             instance_profile,
@@ -46,6 +47,7 @@ impl Ec2 {
         }
         let mut resolution = NodeClassResolution {
             subnets,
+            free_addresses,
             zones_without_offerings,
             security_groups,
             amis,
@@ -81,15 +83,30 @@ impl Ec2 {
         if class.spec.role.is_some() { self.delete_profiles(class).await } else { Ok(()) }
     }
 
-    async fn resolved_subnets(&self, class: &Ec2NodeClass) -> Resolution<Vec<ResolvedSubnet>> {
-        let found = self.select_subnets(&class.spec.subnet_selector_terms).await;
-        let found = found.map_err(|error| call_failed(&error))?;
+    /// The subnets, and how many addresses are free in them.
+    async fn resolved_subnets(
+        &self,
+        class: &Ec2NodeClass,
+    ) -> (Resolution<Vec<ResolvedSubnet>>, Vec<FreeAddresses>) {
+        let found = match self.select_subnets(&class.spec.subnet_selector_terms).await {
+            Ok(found) => found,
+            Err(error) => return (Err(call_failed(&error)), Vec::new()),
+        };
         let mut addresses = self.addresses();
         for own in &found {
             addresses.set_free(own.subnet.id.clone(), own.free_addresses);
         }
+        let mut free: Vec<FreeAddresses> = found
+            .iter()
+            .map(|own| FreeAddresses {
+                zone: own.subnet.zone.clone(),
+                subnet: own.subnet.id.clone(),
+                count: u32::try_from(own.free_addresses).unwrap_or(0),
+            })
+            .collect();
+        free.sort();
         let subnets: Vec<ResolvedSubnet> = found.into_iter().map(|own| own.subnet).collect();
-        some(subnets, "SubnetsNotFound", "no subnet matches subnetSelectorTerms")
+        (some(subnets, "SubnetsNotFound", "no subnet matches subnetSelectorTerms"), free)
     }
 
     async fn resolved_groups(

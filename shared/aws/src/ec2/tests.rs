@@ -698,6 +698,8 @@ async fn subnets_of_local_zones_are_resolved_and_said_to_have_no_offerings() {
     class.spec.subnet_selector_terms = vec![id];
     let resolution = ec2(&script).resolve_node_class(&class).await.unwrap();
     assert_eq!(resolution.subnets.unwrap().len(), 4);
+    let free: Vec<String> = resolution.free_addresses.iter().map(ToString::to_string).collect();
+    assert!(free.len() == 4 && free.contains(&format!("{A}/subnet-2=10")), "{free:?}");
     let zones = ["us-east-1-wl1-bos-wlz-1", "us-west-2-lax-1a"].map(Text::from);
     assert_eq!(resolution.zones_without_offerings, zones);
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use domain::addresses::FreeAddresses;
 use domain::image_age::HeldBackImage;
 use domain::instance_type::{CapacityType, InstanceTypes};
 use domain::label::Labels;
@@ -113,6 +114,8 @@ pub struct TagRequest {
 pub struct NodeClassResolution {
     /// Subnets, most free addresses first; at least one.
     pub subnets: Resolution<Vec<ResolvedSubnet>>,
+    /// Free addresses of those subnets, by zone and id.
+    pub free_addresses: Vec<FreeAddresses>,
     /// Zones of those subnets that have no offerings: condition SubnetsReady names them.
     pub zones_without_offerings: Vec<Text>,
     /// Security groups, by id; at least one.

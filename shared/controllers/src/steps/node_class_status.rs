@@ -42,6 +42,7 @@ pub fn node_class_status(
         capacity_reservations,
         placement_group,
         validation,
+        free_addresses: _,
         held_back: _,
         stamp: _,
     } = resolution;

@@ -418,6 +418,7 @@ pub(crate) fn resolution() -> NodeClassResolution {
             is_deprecated: false,
             requirements: Vec::new(),
         }]),
+        free_addresses: Vec::new(),
         held_back: Vec::new(),
         instance_profile: Ok("profile".into()),
         capacity_reservations: Ok(Vec::new()),

@@ -3,6 +3,7 @@
 use domain::label::Labels;
 use domain::node_class::{AmiFamily, Ec2NodeClass, Ec2NodeClassSpec};
 
+use super::addresses::read_addresses;
 use super::block_device::read_block_devices;
 use super::image_age::read_image_age;
 use super::kubelet::read_kubelet;
@@ -88,6 +89,7 @@ pub(crate) fn read_node_class(root: Field<'_>) -> Option<Ec2NodeClass> {
     status.amis.retain(|image| !image_age.holds_back(&image.id));
     Some(Ec2NodeClass {
         image_age,
+        addresses: read_addresses(root.get("metadata").get("annotations")),
         name: metadata.name,
         uid: metadata.uid,
         annotations: metadata.annotations,

@@ -11,6 +11,7 @@ use super::drift_waves::read_drift_waves;
 use super::expendable::read_expendable;
 use super::expiration::read_expiration;
 use super::off_hours::read_off_hours;
+use super::zone_balance::read_zone_balance;
 use crate::field::Field;
 
 /// Reads the options of a NodePool from its annotations.
@@ -21,6 +22,7 @@ pub(super) fn read_options(root: Field<'_>) -> NodePoolOptions {
         expiration: read_expiration(annotations),
         drift_waves: read_drift_waves(annotations),
         off_hours: read_off_hours(annotations),
+        zone_balance: read_zone_balance(annotations),
         consolidate_below: read_consolidate_below(annotations.get(CONSOLIDATE_BELOW)),
     }
 }

@@ -16,10 +16,11 @@ use super::drift_waves::Waves;
 use super::figures::count;
 use super::score::Scores;
 use super::trial::{Decision, Trials};
-use crate::ids::{NodeIx, PodIx};
+use crate::ids::{NodeIx, PodIx, ZoneIx};
 use crate::model::Model;
 use crate::model::node::NodeView;
 use crate::scheduling::claim::Names;
+use crate::scheduling::zone_choice::ZoneChoice;
 
 /// Collects disruptions and what blocks others. Each method of disruption is an `impl` block in a
 /// file of its own.
@@ -66,6 +67,7 @@ impl<'m, 'a> Disruptor<'m, 'a> {
             eligible_nodes: VOLUNTARY.map(|reason| (reason, eligible(reason))).into(),
             past_expiry: past_expiry(model),
             off: off(model),
+            zone_nodes: zone_nodes(model),
             drift: waves.figures(),
             ..PlanFigures::default()
         };
@@ -191,6 +193,22 @@ fn off(model: &Model) -> BTreeMap<Text, bool> {
     let with_off_hours = pools.filter_map(|pool| Some((pool, pool.options.off_hours.as_ref()?)));
     let now = model.snapshot.now;
     with_off_hours.map(|(pool, own)| (pool.name.clone(), own.period(now).is_some())).collect()
+}
+
+/// Nodes by zone of each NodePool that asks for balance; 0 where it could have some.
+fn zone_nodes(model: &Model) -> BTreeMap<(Text, Text), u32> {
+    let mut counts = BTreeMap::new();
+    let Some(zones) = ZoneChoice::of(model) else { return counts };
+    for pool in model.pools.iter().filter(|own| own.node_pool.options.zone_balance.is_some()) {
+        let offered = pool.types.iter().flat_map(|own| own.offerings.iter().map(|own| own.zone));
+        let offered: BTreeSet<ZoneIx> = offered.collect();
+        for (zone, count) in zones.nodes_of(pool.index) {
+            if count > 0 || offered.contains(&zone) {
+                counts.insert((pool.node_pool.name.clone(), pool.zone(zone).clone()), count);
+            }
+        }
+    }
+    counts
 }
 
 /// How many nodes are past their age limit, of each NodePool whose nodes expire gracefully.

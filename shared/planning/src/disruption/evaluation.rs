@@ -135,6 +135,20 @@ impl Draft {
                 return Err(Unconsolidatable::SpotShare { workload, instance_type, zone });
             }
         }
+        if let Some(zones) = &trials.zones
+            && !trial.packed.is_empty()
+        {
+            let mut zones = zones.clone();
+            zones.leave(model, &nodes);
+            let mut limits = trials.limits_with(&nodes, &trial);
+            let packed = std::mem::take(&mut trial.packed);
+            let settled = zones.settle(trials.scope, &mut limits, packed);
+            if let Some(pod) = settled.left.first() {
+                return Err(Unconsolidatable::NoPlace(model.pod(*pod).key.clone()));
+            }
+            trial.packed = settled.nodes;
+            after = trial.packed.iter().filter_map(|own| own.price(model, trials.scope.memo)).sum();
+        }
         let dearer = dearer_on_hosts(model, &trial);
         let savings = before - after - dearer;
         if model.is_weighted() && !trial.packed.is_empty() {

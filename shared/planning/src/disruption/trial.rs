@@ -7,6 +7,7 @@ mod waste;
 
 use std::collections::BTreeMap;
 
+use domain::address_ledger::AddressLedger;
 use domain::money::UsdPerHour;
 use domain::node_pool::NeverOr;
 use domain::plan::{Placement, PlannedDisruption, PlannedNodeClaim};
@@ -25,6 +26,7 @@ use crate::model::successor::{must_move, needs_successor};
 use crate::packing::pack;
 use crate::placement::Placer;
 use crate::scheduling::spot_share::SpotShares;
+use crate::scheduling::zone_choice::{Settled, ZoneChoice};
 use crate::scheduling::{Launched, Scheduling};
 use crate::work::{Item, NewNode};
 
@@ -88,6 +90,10 @@ pub(super) struct Trials<'s, 'a> {
     proven_share: f64,
     /// How replicas are spread over spot offerings, where somebody asks for that.
     pub(super) spot_shares: Option<SpotShares<'a>>,
+    /// How nodes are spread over zones, where anybody asks.
+    pub(super) zones: Option<ZoneChoice>,
+    /// Free addresses with what this plan launches already; `None` where nobody asks about them.
+    pub(super) addresses: Option<AddressLedger>,
 }
 
 impl<'s, 'a> Trials<'s, 'a> {
@@ -142,6 +148,8 @@ impl<'s, 'a> Trials<'s, 'a> {
             dual_prices: IndexVec::new(),
             proven_share: 0.0,
             spot_shares: SpotShares::of(model, &scheduling.placed),
+            zones: scheduling.zones.clone(),
+            addresses: scheduling.addresses.clone(),
         }
     }
 
@@ -265,6 +273,13 @@ impl<'s, 'a> Trials<'s, 'a> {
             shares.place(self.model, &trial.moved);
             trial.packed = shares.settle(self.scope, &mut limits, trial.packed);
         }
+        if let Some(zones) = &self.zones {
+            let mut zones = zones.clone();
+            zones.leave(self.model, nodes);
+            let Settled { nodes, left } = zones.settle(self.scope, &mut limits, trial.packed);
+            trial.packed = nodes;
+            trial.failed.extend(left);
+        }
         trial.failed.extend(packing.left);
         trial
     }
@@ -293,6 +308,7 @@ impl<'s, 'a> Trials<'s, 'a> {
 
     fn limits_without(&self, leaves_out: impl Fn(NodeIx) -> bool) -> Limits {
         let mut limits = Limits::of(self.model, leaves_out);
+        limits.addresses.clone_from(&self.addresses);
         for (pool, capacity) in &self.launched {
             limits.take(*pool, capacity);
         }
@@ -304,6 +320,15 @@ impl<'s, 'a> Trials<'s, 'a> {
         if let Some(shares) = &mut self.spot_shares {
             shares.leave(self.model, nodes);
             shares.place(self.model, &trial.moved);
+        }
+        if let Some(zones) = &mut self.zones {
+            zones.leave(self.model, nodes);
+            let mut limits = Limits::none();
+            limits.addresses = self.addresses.take();
+            for node in &trial.packed {
+                zones.count(self.model, &mut limits, node);
+            }
+            self.addresses = limits.addresses;
         }
         let mut state = trial.state;
         for node in nodes.iter().filter(|node| !trial.removed.contains(node)) {

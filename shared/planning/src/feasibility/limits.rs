@@ -1,9 +1,10 @@
-//! How much more may be launched: `spec.limits` of NodePools, ClusterLimits, and capacity
-//! reservations, which several NodePools may draw on.
+//! How much more may be launched: `spec.limits` of NodePools, ClusterLimits, capacity reservations,
+//! which several NodePools may draw on, and free addresses of subnets.
 
 use std::collections::BTreeMap;
 
 use domain::Text;
+use domain::address_ledger::AddressLedger;
 use domain::label;
 use domain::resource::{NODES, Resources, USD_PER_HOUR};
 
@@ -20,6 +21,8 @@ pub(crate) struct Limits {
     of_cluster: Vec<(Text, i64)>,
     /// Instances that new nodes use of each reservation.
     reserved: BTreeMap<Text, u32>,
+    /// Free addresses of zones; `None` where no EC2NodeClass asks about them.
+    pub(crate) addresses: Option<AddressLedger>,
 }
 
 impl Limits {
@@ -54,12 +57,18 @@ impl Limits {
             })
             .collect();
         let of_cluster = cluster_limit::left(model, leaves_out);
-        Self { left, of_cluster, reserved: BTreeMap::new() }
+        let addresses = model.addresses.clone();
+        Self { left, of_cluster, reserved: BTreeMap::new(), addresses }
     }
 
     /// No limits at all.
     pub(crate) const fn none() -> Self {
-        Self { left: IndexVec::new(), of_cluster: Vec::new(), reserved: BTreeMap::new() }
+        Self {
+            left: IndexVec::new(),
+            of_cluster: Vec::new(),
+            reserved: BTreeMap::new(),
+            addresses: None,
+        }
     }
 
     /// What the pool may still launch by its own limits, by the resources that they name.

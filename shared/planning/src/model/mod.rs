@@ -21,6 +21,7 @@ pub(crate) mod weight;
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::Text;
+use domain::address_ledger::AddressLedger;
 use domain::label;
 use domain::money::UsdPerHour;
 use domain::pod::Pod;
@@ -52,6 +53,8 @@ pub(crate) struct Model<'a> {
     /// Nodes and claims in flight that pods may go to or that hold pods, in the order in which pods
     /// try them.
     pub(crate) nodes: IndexVec<NodeIx, NodeView<'a>>,
+    /// Free addresses of zones; `None` where no EC2NodeClass asks about them.
+    pub(crate) addresses: Option<AddressLedger>,
     /// Pods grouped by shape.
     pub(crate) shapes: Shapes<'a>,
     /// Value sets and conjunctions that pods and NodePools name.
@@ -86,11 +89,13 @@ impl<'a> Model<'a> {
         let mut sets = Sets::default();
         let key_kinds = key_kinds(snapshot);
         let zones = zones(snapshot);
+        let addresses = AddressLedger::of(snapshot);
         let interruptions = Interruptions::of(snapshot);
         let names = Names {
             resources: &resources,
             key_kinds: &key_kinds,
             zones: &zones,
+            addresses: addresses.as_ref(),
             interruptions: &interruptions.all(snapshot),
         };
         let pools = pool::pools(snapshot, &weights, names, &mut sets);
@@ -107,6 +112,7 @@ impl<'a> Model<'a> {
             resources,
             pools,
             nodes,
+            addresses,
             shapes,
             sets,
             key_kinds,

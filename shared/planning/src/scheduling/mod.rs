@@ -13,12 +13,15 @@ mod soft_spread;
 pub(crate) mod spot_share;
 pub(crate) mod static_capacity;
 pub(crate) mod unschedulable;
+pub(crate) mod zone_choice;
 mod zones;
 
 #[cfg(test)]
 mod tests;
 
 use domain::Text;
+use domain::address_ledger::AddressLedger;
+use domain::label;
 use domain::money::UsdPerHour;
 use domain::plan::{
     Placement, Plan, PlanFigures, PlannedNodeClaim, PlannedVirtualPod, Totals, UnschedulablePod,
@@ -43,6 +46,7 @@ use attempt::{Attempt, budget, demand};
 use claim::Names;
 pub use offerings::offerings_of_claim;
 use spot_share::SpotShares;
+use zone_choice::{Settled, ZoneChoice};
 
 /// Places for all pods that need one; disrupts nothing.
 pub fn schedule(snapshot: &ClusterSnapshot) -> Plan {
@@ -72,6 +76,10 @@ pub(crate) struct Scheduling {
     pub(crate) state: State,
     /// Nodes to launch, as limits count them.
     pub(crate) launched: Vec<Launched>,
+    /// The zones of its nodes, where anybody asks.
+    pub(crate) zones: Option<ZoneChoice>,
+    /// Free addresses once the plan is done.
+    pub(crate) addresses: Option<AddressLedger>,
     /// Pods placed on existing nodes.
     pub(crate) placed: Vec<(PodIx, NodeIx)>,
 }
@@ -107,6 +115,13 @@ impl Scheduling {
         if let Some(mut shares) = SpotShares::of(model, &outcome.placed) {
             packing.nodes = shares.settle(scope, &mut limits, packing.nodes);
         }
+        let mut zones = ZoneChoice::of(model);
+        if let Some(zones) = &mut zones {
+            count_addresses_of(model, &mut limits, &outcome.placed);
+            let Settled { nodes, left } = zones.settle(scope, &mut limits, packing.nodes);
+            packing.nodes = nodes;
+            packing.left.extend(left);
+        }
         outcome.failed.extend(packing.left);
         let demand = demand(model, &outcome, &packing.nodes);
         let lower_bound = relaxation.as_mut().map_or(UsdPerHour::ZERO, |relaxation| {
@@ -115,12 +130,15 @@ impl Scheduling {
             }
             relaxation.lower_bound(model, &demand, budget(model, &demand))
         });
+        let mut settling = Settling { limits: &mut limits, zones: &mut zones };
         let (mut plan, launched) =
-            plan(&mut placer, &mut limits, &outcome, &packing.nodes, &waiting);
+            plan(&mut placer, &mut settling, &outcome, &packing.nodes, &waiting);
         plan.totals.lower_bound = Some(lower_bound);
         plan.figures.pending_by_zone = zones::pending_by_zone(&mut placer, state, &waiting);
         let state = placer.state;
-        Self { plan, topology, memo, state, launched, placed: outcome.placed }
+        let addresses = limits.addresses;
+        let placed = outcome.placed;
+        Self { plan, topology, memo, state, launched, zones, addresses, placed }
     }
 }
 
@@ -182,9 +200,30 @@ fn is_pending(pod: &Pod) -> bool {
         && !pod.is_static()
 }
 
+/// Counts the addresses of pods that are placed on nodes that start: EC2 does not count them yet.
+fn count_addresses_of(model: &Model, limits: &mut Limits, placed: &[(PodIx, NodeIx)]) {
+    let Some(ledger) = &mut limits.addresses else { return };
+    for (_, node) in placed {
+        let view = &model.nodes[*node];
+        let Some(claim) = view.claim.filter(|_| !view.is_initialized) else { continue };
+        let class = &claim.node_class_ref.name;
+        let zone = view.labels.get(label::ZONE).or_else(|| claim.labels.get(label::ZONE));
+        if let (Some(zone), Some(policy)) = (zone, ledger.policy(class)) {
+            let per_pod = policy.per_pod.into();
+            ledger.take(class, zone, per_pod);
+        }
+    }
+}
+
+/// What a plan's launches change.
+struct Settling<'s> {
+    limits: &'s mut Limits,
+    zones: &'s mut Option<ZoneChoice>,
+}
+
 fn plan(
     placer: &mut Placer,
-    limits: &mut Limits,
+    Settling { limits, zones }: &mut Settling,
     outcome: &Placements,
     packed: &[NewNode],
     waiting: &[PodIx],
@@ -206,7 +245,8 @@ fn plan(
             None => failed.extend(packed.members.iter().flat_map(|own| own.pods.iter().copied())),
         }
     }
-    for (pool, claim) in static_capacity::claims(model, memo, limits, &mut names) {
+    let scope = placer.scope();
+    for (pool, claim) in static_capacity::claims(scope, limits, zones, &mut names) {
         counted.push(launched(model, pool, &claim));
         node_claims.push(claim);
     }

@@ -354,7 +354,7 @@ fn parted(
 }
 
 /// A node for some of the pods of another, of the cheapest type that limits allow.
-fn part(
+pub(super) fn part(
     Scope { model, memo, .. }: Scope,
     limits: &mut Limits,
     of: &NewNode,
@@ -406,7 +406,7 @@ fn is_flexible_spot(scope: Scope, node: &NewNode) -> bool {
 }
 
 /// Whether pods of a shape may go to several nodes as well: nothing wants them on one host.
-fn may_be_parted(scope: Scope, shape: ShapeIx) -> bool {
+pub(super) fn may_be_parted(scope: Scope, shape: ShapeIx) -> bool {
     let Scope { topology, .. } = scope;
     let constraints = &topology.constraints[shape];
     let is_joined = |group: GroupIx| {

@@ -8,7 +8,9 @@ use domain::label;
 use domain::plan::PlannedNodeClaim;
 
 use super::claim::{Names, claim};
+use super::zone_choice::ZoneChoice;
 use crate::feasibility::limits::Limits;
+use crate::feasibility::scope::Scope;
 use crate::ids::PoolIx;
 use crate::model::Model;
 use crate::model::memo::Memo;
@@ -21,11 +23,12 @@ const LAUNCHES_MAX: u32 = 500;
 /// Claims for what static pools lack, each with the index of its pool: within `limits.nodes`, of
 /// the cheapest types.
 pub(crate) fn claims(
-    model: &Model,
-    memo: &Memo,
+    scope: Scope,
     limits: &mut Limits,
+    zones: &mut Option<ZoneChoice>,
     names: &mut Names,
 ) -> Vec<(PoolIx, PlannedNodeClaim)> {
+    let Scope { model, memo, .. } = scope;
     let mut claims = Vec::new();
     if !model.snapshot.settings.feature_gates.static_capacity {
         return claims;
@@ -38,7 +41,12 @@ pub(crate) fn claims(
                 break;
             }
             limits.take(index, capacity);
-            let Some(claim) = claim(model, memo, &packed, limits, names) else { break };
+            let settled = match zones {
+                Some(zones) => zones.settle(scope, limits, vec![packed.clone()]).nodes.pop(),
+                None => Some(packed.clone()),
+            };
+            let Some(settled) = settled else { break };
+            let Some(claim) = claim(model, memo, &settled, limits, names) else { break };
             claims.push((index, claim));
         }
     }

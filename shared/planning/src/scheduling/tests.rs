@@ -1,5 +1,6 @@
 //! What `plan` does with pods that need a place, subject by subject.
 
+mod addresses;
 mod affinity;
 mod better;
 mod bound;
@@ -25,3 +26,4 @@ mod trap;
 mod volume;
 mod weight;
 mod wish;
+mod zone_choice;

@@ -1,6 +1,7 @@
 //! Why a pod found no place: for each NodePool, the first thing that rules it out.
 
 use domain::Text;
+use domain::address_ledger::AddressLedger;
 use domain::cluster_limit::{Tightest, tightest};
 use domain::label;
 use domain::money::UsdPerHour;
@@ -11,7 +12,7 @@ use domain::settings::MinValuesPolicy;
 use crate::feasibility::fit::pool_fit;
 use crate::feasibility::limits::Limits;
 
-use crate::ids::{PoolIx, ShapeIx};
+use crate::ids::{PoolIx, ShapeIx, ZoneSet};
 use crate::model::Model;
 use crate::model::intern::ConjunctionId;
 use crate::model::pool::{Compatible, MinValuesUnmet, Pool};
@@ -78,6 +79,7 @@ pub(crate) fn pool_reason(
                     NodePoolUnfit::VolumeTopology
                 };
                 return held_back(model, limits, shape, pool_index, &compatible)
+                    .or_else(|| no_addresses_left(model, limits, pool, &compatible))
                     .or_else(|| placer.topology_unfit(shape_index, pool_index))
                     .unwrap_or(other);
             }
@@ -141,8 +143,53 @@ fn held_back(
     }
 }
 
-/// The refusal, or what the node class adds to it: offerings in zones without a subnet exist and
-/// cannot be launched.
+/// Every zone in which a type would do has too few addresses left for a node with one pod.
+fn no_addresses_left(
+    model: &Model,
+    limits: &Limits,
+    pool: &Pool,
+    compatible: &Compatible,
+) -> Option<NodePoolUnfit> {
+    let zones = model.zones.iter_enumerated().filter(|(index, _)| {
+        let zone = ZoneSet::one(*index);
+        compatible.zones.contains(*index)
+            && compatible.types.iter().any(|own| {
+                pool.types[own].offerings_in(zone, compatible.purchases).next().is_some()
+            })
+    });
+    short_of_addresses(limits.addresses.as_ref()?, pool, zones.map(|(_, zone)| zone))
+}
+
+/// Says that all of these zones, of which there is one at least, have too few addresses.
+fn short_of_addresses<'z>(
+    ledger: &AddressLedger,
+    pool: &Pool,
+    zones: impl Iterator<Item = &'z Text>,
+) -> Option<NodePoolUnfit> {
+    let class = &pool.node_pool.template.node_class_ref.name;
+    let policy = ledger.policy(class)?;
+    let mut best: Option<(i64, &Text)> = None;
+    for zone in zones {
+        if ledger.has_room(class, zone, 1) {
+            return None;
+        }
+        let free = ledger.free(class, zone)?;
+        if best.is_none_or(|(most, _)| free > most) {
+            best = Some((free, zone));
+        }
+    }
+    let (free, zone) = best?;
+    Some(NodePoolUnfit::NoAddresses {
+        node_class: class.clone(),
+        zone: zone.clone(),
+        free,
+        needed: i64::try_from(policy.needed(1)).unwrap_or(i64::MAX),
+        min_free: policy.min_free,
+    })
+}
+
+/// The refusal, or what the node class adds to it: offerings in zones without a subnet, or without
+/// addresses there, exist and cannot be launched.
 pub(crate) fn with_subnets(
     model: &Model,
     pool: &Pool,
@@ -158,7 +205,32 @@ pub(crate) fn with_subnets(
     if !is_about_offerings {
         return unfit;
     }
-    no_subnet(model, pool, way).unwrap_or(unfit)
+    let with_addresses = || no_addresses(model, pool, way);
+    no_subnet(model, pool, way).or_else(with_addresses).unwrap_or(unfit)
+}
+
+/// The only zones left have too few addresses in the subnets of the pool's node class.
+fn no_addresses(model: &Model, pool: &Pool, way: Option<ConjunctionId>) -> Option<NodePoolUnfit> {
+    let ledger = model.addresses.as_ref()?;
+    let zones = ledger.policy(&pool.node_pool.template.node_class_ref.name)?.zones();
+    let left = zones_left(model, pool, way);
+    short_of_addresses(ledger, pool, left.into_iter().filter(|zone| zones.contains(zone)))
+}
+
+/// Zones that the pod and the NodePool both allow.
+fn zones_left<'m>(model: &'m Model, pool: &Pool, way: Option<ConjunctionId>) -> Vec<&'m Text> {
+    let sets = &model.sets;
+    let asked = way.and_then(|way| {
+        let rules = sets.rules(way);
+        rules.iter().find(|rule| &*rule.key == label::ZONE).map(|rule| sets.get(rule.set))
+    });
+    let own = pool.own.get(label::ZONE).map(|own| &own.values);
+    model
+        .zones
+        .iter()
+        .filter(|zone| asked.as_ref().is_none_or(|asked| asked.contains(zone)))
+        .filter(|zone| own.is_none_or(|own| own.contains(zone)))
+        .collect()
 }
 
 /// The only zones left have no subnet of the pool's node class, as far as that has found any.
@@ -169,18 +241,7 @@ fn no_subnet(model: &Model, pool: &Pool, way: Option<ConjunctionId>) -> Option<N
         class.status.subnets.iter().map(|subnet| subnet.zone.clone()).collect();
     zones.sort();
     zones.dedup();
-    let sets = &model.sets;
-    let asked = way.and_then(|way| {
-        let rules = sets.rules(way);
-        rules.iter().find(|rule| &*rule.key == label::ZONE).map(|rule| sets.get(rule.set))
-    });
-    let own = pool.own.get(label::ZONE).map(|own| &own.values);
-    let left: Vec<&Text> = model
-        .zones
-        .iter()
-        .filter(|zone| asked.as_ref().is_none_or(|asked| asked.contains(zone)))
-        .filter(|zone| own.is_none_or(|own| own.contains(zone)))
-        .collect();
+    let left = zones_left(model, pool, way);
     let has_none = !zones.is_empty() && left.iter().all(|zone| !zones.contains(*zone));
     let zone = left.first().filter(|_| has_none)?;
     Some(NodePoolUnfit::NoSubnet { zone: (*zone).clone(), node_class: name.clone(), zones })

@@ -72,6 +72,9 @@ pub(crate) enum NodePoolCode {
     LabelMismatch,
     /// The pod may run in one zone only, in which the EC2NodeClass has no subnet.
     NoSubnet,
+    /// Subnets of the EC2NodeClass have too few free addresses where the pod may run
+    /// (`outrigger.dev/min-free-addresses`).
+    NoAddresses,
     /// No instance type meets what the NodePool itself requires.
     NodePoolRequirementsUnmet,
     /// The pod's own requirements contradict each other.
@@ -154,6 +157,7 @@ impl From<&NodePoolUnfit> for NodePoolCode {
             NodePoolUnfit::UndefinedLabel { .. } => Self::UndefinedLabel,
             NodePoolUnfit::Label { .. } => Self::LabelMismatch,
             NodePoolUnfit::NoSubnet { .. } => Self::NoSubnet,
+            NodePoolUnfit::NoAddresses { .. } => Self::NoAddresses,
             NodePoolUnfit::UnmetRequirements(_) => Self::NodePoolRequirementsUnmet,
             NodePoolUnfit::PodContradiction => Self::PodRequirementsConflict,
             NodePoolUnfit::NoInstanceType { .. } => Self::NoInstanceType,

@@ -388,3 +388,30 @@ fn a_minimum_age_that_is_no_duration_holds_nothing_back_and_is_a_warning() {
     let wrong = "outrigger.dev/ami-min-age: 1h, outrigger.dev/amis-held-back: ami-1";
     assert_eq!(annotated(wrong).1.len(), 1);
 }
+
+#[test]
+fn a_class_says_what_addresses_its_nodes_take_and_leave() {
+    let free = "outrigger.dev/free-addresses: 'us-east-1b/subnet-2=5,us-east-1a/subnet-1=120'";
+    let own = "outrigger.dev/addresses-per-pod: '2', outrigger.dev/min-free-addresses: '32'";
+    let (class, warnings) = annotated(&format!("{own}, {free}"));
+    let policy = class.addresses.unwrap();
+    assert_eq!((policy.per_pod, policy.min_free, warnings.len()), (2, 32, 0));
+    let counts: Vec<u32> = policy.free.iter().map(|own| own.count).collect();
+    assert_eq!(counts, [120, 5]);
+    let (class, _) = annotated("outrigger.dev/min-free-addresses: '32'");
+    assert_eq!(class.addresses.unwrap().per_pod, 1);
+    let (class, _) = annotated("outrigger.dev/addresses-per-pod: '0'");
+    assert_eq!(class.addresses.map(|own| (own.per_pod, own.min_free)), Some((0, 0)));
+    assert_eq!(annotated(free).0.addresses, None, "nothing is asked");
+}
+
+#[test]
+fn what_is_no_count_of_addresses_has_no_effect_and_is_a_warning() {
+    let (class, warnings) = annotated("outrigger.dev/min-free-addresses: a few");
+    assert_eq!((class.addresses, warnings.len()), (None, 1));
+    assert!(warnings[0].contains("outrigger.dev/min-free-addresses"), "{warnings:?}");
+    let wrong =
+        "outrigger.dev/min-free-addresses: '32', outrigger.dev/free-addresses: us-east-1a=5";
+    let (class, warnings) = annotated(wrong);
+    assert_eq!((class.addresses.map(|own| own.free.len()), warnings.len()), (Some(0), 1));
+}

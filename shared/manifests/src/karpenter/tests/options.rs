@@ -4,6 +4,7 @@ use domain::drift_waves::DEFAULT_SOAK;
 use domain::expiration::Expiration;
 use domain::node_pool_options::NodePoolOptions;
 use domain::pdb::CountOrPercent;
+use domain::zone_balance::ZoneBalance;
 use domain::{SignedDuration, Timestamp};
 
 use super::read;
@@ -133,4 +134,18 @@ fn nothing_drifts_where_waves_say_nothing() {
     );
     let own = options.drift_waves.unwrap();
     assert_eq!((own.halt_after, own.soak, warnings.len()), (Some(1), DEFAULT_SOAK, 3));
+}
+
+#[test]
+fn balance_over_zones_is_a_percentage_with_a_premium_beside_it() {
+    let (options, warnings) =
+        annotated("outrigger.dev/zone-balance: 20%, outrigger.dev/zone-balance-premium: 10%");
+    let expected = ZoneBalance { above_percent: 20, premium_percent: 10 };
+    assert_eq!((options.zone_balance, warnings.len()), (Some(expected), 0));
+    let (options, _) = annotated("outrigger.dev/zone-balance: 0%");
+    assert_eq!(options.zone_balance.map(|own| own.premium_percent), Some(5));
+    let (options, warnings) = annotated("outrigger.dev/zone-balance: even");
+    assert_eq!((options.zone_balance, warnings.len()), (None, 1));
+    let (options, warnings) = annotated("outrigger.dev/zone-balance-premium: 5%");
+    assert_eq!((options.zone_balance, warnings.len()), (None, 1), "{warnings:?}");
 }

@@ -151,7 +151,22 @@ pub(crate) fn one_for_one(trials: &mut Trials, node: NodeIx) -> Result<Trial, Ir
         let unfit = NodePoolUnfit::Limit { resource, limit, used: limit - left };
         return Err(Irreplaceable::Unfit(unfit));
     }
-    trial.packed = vec![packed];
+    trial.packed = match &trials.zones {
+        None => vec![packed],
+        Some(zones) => {
+            let (mut zones, mut limits) = (zones.clone(), limits);
+            zones.leave(model, &[node]);
+            limits.take(pool_index, capacity);
+            let settled = zones.settle(trials.scope, &mut limits, vec![packed]);
+            if let Some(pod) = settled.left.first() {
+                return Err(Irreplaceable::NoPlace(*pod));
+            }
+            settled.nodes
+        }
+    };
+    if trial.packed.is_empty() {
+        return Err(Irreplaceable::Unfit(NodePoolUnfit::NoOffering));
+    }
     Ok(trial)
 }
 
@@ -170,6 +185,7 @@ pub(crate) fn with_pool_serving<R>(
     let own = Scheduling::of(&model, SchedulingPurpose::Disruption);
     let mut trials = Trials::of(&model, &own, model.snapshot.now);
     trials.launched.clone_from(&scheduling.launched);
+    trials.addresses.clone_from(&scheduling.addresses);
     work(&mut trials)
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use domain::Text;
+use domain::address_ledger::AddressLedger;
 use domain::cluster_limit::limits_dollars;
 use domain::instance_type::{CapacityType, InstanceType, Offering};
 use domain::label::{self, Labels};
@@ -32,6 +33,8 @@ pub(crate) struct Names<'b> {
     pub(crate) resources: &'b ResourceNames,
     pub(crate) key_kinds: &'b BTreeMap<Text, KeyKind>,
     pub(crate) zones: &'b IndexVec<ZoneIx, Text>,
+    /// Free addresses of zones, where an EC2NodeClass asks about them.
+    pub(crate) addresses: Option<&'b AddressLedger>,
     /// What decides of pods what their interruptions cost.
     pub(crate) interruptions: &'b BTreeSet<PodInterruption>,
 }
@@ -87,7 +90,9 @@ impl<'a> Builder<'a, '_> {
             .iter()
             .filter(|instance_type| self.meets_own(instance_type, &own))
             .filter_map(|instance_type| {
-                let offerings = self.offerings(instance_type, &own, &measures, &mut purchases);
+                let launchable = |zone: &Text| self.has_addresses(node_pool, zone);
+                let offerings =
+                    self.offerings(instance_type, (&own, &launchable), &measures, &mut purchases);
                 if offerings.is_empty() {
                     return None;
                 }
@@ -228,7 +233,7 @@ impl<'a> Builder<'a, '_> {
     fn offerings(
         &self,
         instance_type: &InstanceType,
-        own: &Requirements,
+        (own, launchable): (&Requirements, &dyn Fn(&Text) -> bool),
         measures: &Measures<'_>,
         purchases: &mut IndexVec<PurchaseIx, Purchase>,
     ) -> Vec<TypeOffering> {
@@ -237,7 +242,7 @@ impl<'a> Builder<'a, '_> {
             let Some(zone) = self.zone_named(&offering.zone) else {
                 continue;
             };
-            if !self.is_within(offering, own) {
+            if !self.is_within(offering, own) || !launchable(&offering.zone) {
                 continue;
             }
             let cost = if self.overlays.is_empty() {
@@ -272,6 +277,13 @@ impl<'a> Builder<'a, '_> {
             }
         }
         offerings
+    }
+
+    /// Whether the subnets of a zone have addresses for a node with one pod: a zone below that is
+    /// no offering.
+    fn has_addresses(&self, node_pool: &NodePool, zone: &Text) -> bool {
+        let class = &node_pool.template.node_class_ref.name;
+        self.names.addresses.is_none_or(|own| own.has_room(class, zone, 1))
     }
 
     /// Whether the pool's own requirements and the settings admit the offering.
