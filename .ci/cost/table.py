@@ -25,9 +25,10 @@ WRITE, READ = 0.625e-6, 0.125e-6
 SQS_REQUEST = 0.40e-6
 METRIC, ALARM = 0.30, 0.10
 
-GB = 0.5
+GB, WATCHER_GB = 0.5, 0.125
 # Seconds of a warm run in which nothing happens, with 0.29 CPU: see the page's "Measured".
 PROVISIONING, LIFECYCLE, DISRUPTION = (0.48, 0.87, 8.0), (0.52, 0.68, 2.0), (0.44, 0.55, 3.0)
+# The watcher stays for so long of each minute.
 STAYS = 57.0
 # What is remembered of spot: one query a run, strongly consistent, of 4 KB with up to 40 offerings.
 SPOT_READS = 1
@@ -50,8 +51,8 @@ CATALOG = 0.06
 LOOK_WRITES, LOOK_READS = 2, 5
 
 
-def lambda_seconds(seconds):
-    return seconds * GB * GB_SECOND * MINUTES
+def lambda_seconds(seconds, memory=GB):
+    return seconds * memory * GB_SECOND * MINUTES
 
 
 def alarms(detail):
@@ -96,15 +97,16 @@ def month(mode):
     each = range(len(NODES))
     looks = LOOKS if mode == "tick" else 0
     again = [disruption_looks(nodes) if mode != "poll" else 0 for nodes in NODES]
-    first = [STAYS if mode == "watch" else PROVISIONING[i] for i in each]
+    watchers = 1 if mode == "watch" else 0
     row(
         "Lambda, time",
         (
-            lambda_seconds(first[i] + LIFECYCLE[i] + DISRUPTION[i] * (1 + again[i]) + looks * LOOK_SECONDS) + CATALOG
+            lambda_seconds(watchers * STAYS, WATCHER_GB)
+            + lambda_seconds(PROVISIONING[i] + LIFECYCLE[i] + DISRUPTION[i] * (1 + again[i]) + looks * LOOK_SECONDS) + CATALOG
             for i in each
         ),
     )
-    row("Lambda, requests", (LAMBDA_REQUEST * MINUTES * (3 + looks + again[i]) for i in each))
+    row("Lambda, requests", (LAMBDA_REQUEST * MINUTES * (3 + watchers + looks + again[i]) for i in each))
     row(
         "DynamoDB, leases and small reads",
         (

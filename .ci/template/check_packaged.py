@@ -43,7 +43,7 @@ def main():
     source, packaged, version = sys.argv[1:4]
     for architecture in ("arm64", "x86_64"):
         expected, found = translated(source), translated(packaged, Architecture=architecture)
-        assert len(functions(found)) == 5, functions(found)
+        assert len(functions(found)) == 6, functions(found)
         for name, own in functions(found).items():
             code = {key: resolved(value, version, architecture) for key, value in own.pop("Code").items()}
             key = f"outrigger/outrigger-{version}-functions-{architecture}.zip"

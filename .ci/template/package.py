@@ -50,7 +50,7 @@ def packaged(text, version):
 
     replace("    CodeUri: functions/bootstrap/\n", CODE.format(version=version), 1)
     replace("    Architectures: [arm64]\n", "    Architectures: [!Ref Architecture]\n", 1)
-    replace("    Metadata: {BuildMethod: makefile}\n", "", 5)
+    replace("    Metadata: {BuildMethod: makefile}\n", "", 6)
     replace("\nParameters:\n", "\nParameters:\n" + PARAMETERS.format(version=version), 1)
     replace("    ParameterGroups:\n", "    ParameterGroups:\n" + GROUP, 1)
     return text

@@ -332,7 +332,7 @@ variable "preference_policy" {
 }
 
 variable "provisioning_schedule" {
-  description = "When the function provisioning runs for the cluster. In watch mode it stays for up to a minute."
+  description = "When the function provisioning runs for the cluster, and in watch mode the function watcher, which stays for up to a minute."
   type        = string
   default     = "rate(1 minute)"
   nullable    = false
@@ -344,7 +344,7 @@ variable "provisioning_schedule" {
 }
 
 variable "reaction_mode" {
-  description = "watch: the function provisioning stays from one tick to the next and reacts to pending pods within a second. tick: it wakes itself every five seconds to look for them, which costs a tenth. poll: functions look once a minute. The stack of a cluster may say otherwise."
+  description = "watch: the function watcher stays from one tick to the next, and pods that wait are acted upon within a second. tick: provisioning wakes itself every five seconds to look for them, which costs less. poll: functions look once a minute. The stack of a cluster may say otherwise."
   type        = string
   default     = "watch"
   nullable    = false
@@ -434,6 +434,18 @@ variable "vpc_id" {
   }
 }
 
+variable "watcher_memory" {
+  description = "Memory in MB of the function watcher, which stays in watch mode and knows pods without a node."
+  type        = number
+  default     = 128
+  nullable    = false
+
+  validation {
+    condition     = var.watcher_memory >= 128 && var.watcher_memory <= 10240
+    error_message = "watcher_memory must be from 128 to 10240."
+  }
+}
+
 locals {
   parameters = {
     CodeBucket                    = var.code_bucket
@@ -456,6 +468,7 @@ locals {
     DisableDryRun                 = tostring(var.disable_dry_run)
     CatalogSchedule               = var.catalog_schedule
     FunctionMemory                = tostring(var.function_memory)
+    WatcherMemory                 = tostring(var.watcher_memory)
     CatalogMemory                 = tostring(var.catalog_memory)
     SubnetIds                     = join(",", var.subnet_ids)
     SecurityGroupIds              = join(",", var.security_group_ids)

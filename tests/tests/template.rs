@@ -96,7 +96,7 @@ fn a_function_is_called_alike_in_every_place() {
             assert!(dispatch.contains(&format!("{krate}::NAME")), "bootstrap does not know {name}");
         }
     }
-    assert_eq!(functions(&template).len(), 5);
+    assert_eq!(functions(&template).len(), 6);
 }
 
 #[test]
@@ -109,11 +109,11 @@ fn every_function_has_a_log_group_that_forgets_and_a_role_of_its_own() {
         assert_eq!(group["RetentionInDays"], json!({"Ref": "LogRetentionDays"}), "{}", function.id);
         let name = format!("/aws/lambda/${{AWS::StackName}}-{}", name_of(&function));
         assert_eq!(group["LogGroupName"]["Fn::Sub"], *name);
-        assert!(
-            roles.insert(target(&function.properties["Role"])),
-            "{} shares a role",
-            function.id
-        );
+        let role = target(&function.properties["Role"]);
+        // The watcher does a part of what provisioning does, and enters clusters as it does.
+        let is_watcher = function.id == "WatcherFunction";
+        assert!(is_watcher || roles.insert(role), "{} shares a role", function.id);
+        assert!(!is_watcher || role == "ProvisioningRole");
     }
 }
 
@@ -247,7 +247,15 @@ fn every_tick_names_its_cluster() {
         // A parameter that was saved once must not stop or start ticks with a later deployment.
         assert_eq!(tick.properties["State"], "ENABLED");
     }
-    assert_eq!(woken, ["disruption", "lifecycle", "provisioning"].map(str::to_owned).into());
+    let expected = ["disruption", "lifecycle", "provisioning", "watcher"];
+    assert_eq!(woken, expected.map(str::to_owned).into());
+    // Whoever does not watch pays for no watcher.
+    let when = |tick: &Resource<'_>| template.body["Resources"][tick.id].get("Condition").cloned();
+    for tick in ticks {
+        assert_eq!(when(&tick), (tick.id == "WatcherTick").then(|| json!("Watches")));
+    }
+    let watches = &template.body["Conditions"]["Watches"];
+    assert_eq!(*watches, json!({"Fn::Equals": [{"Ref": "ReactionMode"}, "watch"]}));
 }
 
 #[test]

@@ -171,9 +171,11 @@ allow(SERVES, 'sqs:SendMessage', 'LIFECYCLE_WAKES')
 allow(['lifecycle', 'disruption'], 'sqs:SendMessage', 'DISRUPTION_WAKES')
 for (const action of ['ReceiveMessage', 'DeleteMessage', 'GetQueueAttributes', 'SendMessage']) deny(`sqs:${action}`, 'arn:aws:sqs:REGION:ACCOUNT:another')
 deny('sqs:SendMessage', 'QUEUE')
-for (const own of FUNCTIONS) {
+// The watcher has the role of provisioning.
+for (const own of [...FUNCTIONS, 'watcher']) {
   const stream = `arn:aws:logs:REGION:ACCOUNT:log-group:/aws/lambda/outrigger-${own}:log-stream:x`
-  for (const action of ['CreateLogStream', 'PutLogEvents']) allow([own], `logs:${action}`, stream)
+  const who = own === 'watcher' ? 'provisioning' : own
+  for (const action of ['CreateLogStream', 'PutLogEvents']) allow([who], `logs:${action}`, stream)
 }
 deny('logs:CreateLogGroup', 'arn:aws:logs:REGION:ACCOUNT:log-group:/aws/lambda/any')
 

@@ -1,6 +1,6 @@
 //! The binary of all Lambda functions: `bootstrap`, as Lambda calls it.
 //!
-//! The handler (`_HANDLER`) selects the function, so that five functions are linked and uploaded
+//! The handler (`_HANDLER`) selects the function, so that six functions are linked and uploaded
 //! once.
 
 use std::process::ExitCode;
@@ -9,6 +9,9 @@ fn main() -> ExitCode {
     let handler = std::env::var("_HANDLER").unwrap_or_default();
     match handler.as_str() {
         provisioning::NAME => lambda::start(provisioning::NAME, provisioning::run),
+        provisioning::WATCHER_NAME => {
+            lambda::start(provisioning::WATCHER_NAME, provisioning::watch_for)
+        }
         lifecycle::NAME => lambda::start(lifecycle::NAME, lifecycle::run),
         disruption::NAME => lambda::start(disruption::NAME, disruption::run),
         interruption::NAME => lambda::start_queue(interruption::NAME, interruption::run),
@@ -17,6 +20,7 @@ fn main() -> ExitCode {
             other,
             &[
                 provisioning::NAME,
+                provisioning::WATCHER_NAME,
                 lifecycle::NAME,
                 disruption::NAME,
                 interruption::NAME,

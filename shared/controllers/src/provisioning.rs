@@ -13,6 +13,7 @@ mod scheduled_scaling;
 mod usd_limit;
 pub mod watch;
 mod watch_only;
+pub mod watcher;
 
 use std::collections::{BTreeMap, BTreeSet};
 

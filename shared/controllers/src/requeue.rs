@@ -18,6 +18,7 @@ use crate::lease::Report;
 use crate::lifecycle::LifecycleReport;
 use crate::ports::error::PortError;
 use crate::ports::{Clock, FunctionName, Ports, Wake, Wakes as _};
+use crate::provisioning::ProvisioningReport;
 use crate::run::{Run, RunOutcome, after};
 
 /// Shortest pause between the end of one run and the start of the next.
@@ -41,6 +42,18 @@ pub trait Requeue: Report {
 
     /// When to run again, counted from the end of the run; `None` when no work is in flight.
     fn requeue_after(&self) -> Option<SignedDuration>;
+}
+
+impl Requeue for ProvisioningReport {
+    const FUNCTION: FunctionName = FunctionName::Provisioning;
+
+    fn token(&self) -> u64 {
+        self.token
+    }
+
+    fn requeue_after(&self) -> Option<SignedDuration> {
+        self.requeue_after
+    }
 }
 
 impl Requeue for LifecycleReport {

@@ -132,6 +132,10 @@ impl Cluster for KubernetesCluster {
         demand.changed(&self.connection, &self.interner, until).await
     }
 
+    async fn follow_demand(&self) -> Result<Demand, PortError> {
+        self.demand.lock().await.follow(&self.connection, &self.interner).await
+    }
+
     async fn demand_now(&self) -> Result<Demand, PortError> {
         let mut demand = self.demand.lock().await;
         demand.now(&self.connection, &self.interner).await

@@ -16,6 +16,7 @@ use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::item::Item;
 use crate::kind::{Kind, NODE, POD};
+use crate::list::Listing;
 use crate::watch::{Watch, WatchEvent, WatchRequest, is_as_new};
 
 /// The timeout of a watch, seconds. The next one resumes where it ended, so that a connection that
@@ -121,6 +122,39 @@ impl DemandWatch {
         }
     }
 
+    /// Lists pods without a node, and Nodes, where changes cannot be followed from where they were
+    /// read to; whether any of them is demand that was not known.
+    pub(crate) async fn follow(
+        &mut self,
+        connection: &Connection,
+        interner: &Interner,
+    ) -> Result<Demand, PortError> {
+        if self.is_gapless {
+            return Ok(Demand::Unchanged);
+        }
+        let failed = |(failure, call): (Failure, Call)| failure.into_port_error(&call);
+        // Nodes first: a pod that waits for one of them is listed after it.
+        let nodes = connection.list(&NODE, interner).await.map_err(failed)?;
+        let pods = connection.list_cached(&POD, UNBOUND, interner).await.map_err(failed)?;
+        let disrupted: BTreeSet<Text> = nodes
+            .objects
+            .iter()
+            .filter_map(|decoded| decoded.item.as_ref().and_then(node_of))
+            .filter(|node| node.is_disrupted())
+            .map(|node| node.uid.clone())
+            .collect();
+        let waiting = waiting_in(&pods);
+        let is_known = disrupted.is_subset(&self.disrupted)
+            && self.waiting.as_ref().map_or(waiting.is_empty(), |known| waiting.is_subset(known));
+        self.pods.set_listed(pods.resource_version);
+        self.nodes.set_listed(nodes.resource_version);
+        self.disrupted = disrupted;
+        self.waiting = Some(waiting);
+        self.is_gapless = true;
+        self.is_gap_reported = false;
+        Ok(if is_known { Demand::Unchanged } else { Demand::Changed })
+    }
+
     /// Whether a pod waits that did not when the cluster was last listed or looked at.
     pub(crate) async fn now(
         &mut self,
@@ -130,12 +164,7 @@ impl DemandWatch {
         let Some(known) = &self.waiting else { return Ok(Demand::Changed) };
         let listed = connection.list_cached(&POD, UNBOUND, interner).await;
         let listed = listed.map_err(|(failure, call)| failure.into_port_error(&call))?;
-        let pods = listed.iter().filter_map(|decoded| match &decoded.item {
-            Some(Item::Pod(object)) => Some(&object.pod),
-            _ => None,
-        });
-        let waiting: BTreeSet<Text> =
-            pods.filter(|pod| is_waiting(pod)).map(|pod| pod.uid.clone()).collect();
+        let waiting = waiting_in(&listed);
         let is_known = waiting.is_subset(known);
         self.waiting = Some(waiting);
         Ok(if is_known { Demand::Unchanged } else { Demand::Changed })
@@ -206,6 +235,15 @@ fn node_of(item: &Item) -> Option<&Node> {
         },
         Item::Pod(_) | Item::Unreadable(_) => None,
     }
+}
+
+/// Uids of the pods in a list that wait.
+fn waiting_in(listing: &Listing) -> BTreeSet<Text> {
+    let pods = listing.objects.iter().filter_map(|decoded| match &decoded.item {
+        Some(Item::Pod(object)) => Some(&object.pod),
+        _ => None,
+    });
+    pods.filter(|pod| is_waiting(pod)).map(|pod| pod.uid.clone()).collect()
 }
 
 /// Whether a pod waits for a node that only provisioning can launch.

@@ -85,7 +85,7 @@ impl Connection {
         kind: &'static Kind,
         field_selector: &str,
         interner: &Interner,
-    ) -> Result<Vec<Decoded>, (Failure, Call)> {
+    ) -> Result<Listing, (Failure, Call)> {
         let query = [("fieldSelector", field_selector), ("resourceVersion", "0")];
         let version = kind.version();
         let call = Call::new(Verb::List, kind.resource(), kind.path(version)).query(&query);
@@ -94,7 +94,9 @@ impl Connection {
             Err(failure) => Err(failure),
         };
         match page {
-            Ok((objects, _)) => Ok(objects),
+            Ok((objects, PageMetadata { resource_version, .. })) => {
+                Ok(Listing { objects, resource_version, version: Some(version) })
+            }
             Err(failure) => Err((failure, call)),
         }
     }

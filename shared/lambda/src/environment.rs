@@ -126,7 +126,8 @@ pub const VARIABLES: &[Variable] = &[
     Variable {
         name: REACTION_MODE,
         default: Some("watch"),
-        meaning: "`watch`: provisioning runs until just before the next invocation and acts within \
+        meaning: "`watch`: the watcher runs until just before its next invocation, or provisioning \
+                  itself where there are no queues, and provisioning acts within \
                   the batching window; `tick`: it runs once, and wakes itself every 5 s to look \
                   whether pods wait; `poll`: it runs once. An event's `mode` takes precedence.",
     },

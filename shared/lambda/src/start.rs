@@ -23,6 +23,8 @@ use crate::telemetry::Telemetry;
 
 /// The function that hands clusters back to Karpenter.
 const HANDS_BACK: &str = "lifecycle";
+/// The function that wakes another and runs nothing itself.
+const WATCHES: &str = "watcher";
 
 /// Runs a function under the Lambda runtime until that ends the process.
 ///
@@ -132,8 +134,8 @@ async fn invoke(
         Ok(()) => telemetry.outcome(),
         Err(failure) => Err(failure),
     };
-    // A look that finds no pod says nothing about whether runs succeed.
-    let has_run = !is_look || telemetry.has_run();
+    // A look that finds no pod says nothing about whether runs succeed, nor does who only watches.
+    let has_run = name != WATCHES && !is_look || telemetry.has_run();
     let ended = process.clock().now();
     let metrics = telemetry.metrics();
     record_invocation(metrics, name, result.is_err(), ended.duration_since(started));

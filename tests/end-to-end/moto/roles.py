@@ -47,11 +47,11 @@ class Template:
     @classmethod
     def read(cls) -> "Template":
         resources = yaml.load(TEMPLATE.read_text(), _Loader)["Resources"]
-        roles = {
-            own["Properties"]["Role"].removesuffix(".Arn"): own["Properties"]["Handler"]
-            for own in resources.values()
-            if own["Type"] == "AWS::Serverless::Function"
-        }
+        # The watcher has the role of provisioning, which comes first.
+        roles: dict[str, str] = {}
+        for own in resources.values():
+            if own["Type"] == "AWS::Serverless::Function":
+                roles.setdefault(own["Properties"]["Role"].removesuffix(".Arn"), own["Properties"]["Handler"])
         template = cls({function: set() for function in roles.values()})
         for name, resource in resources.items():
             properties = resource.get("Properties", {})

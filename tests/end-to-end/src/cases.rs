@@ -21,6 +21,7 @@ mod slow;
 mod strict;
 mod validation;
 mod wakes;
+mod watcher;
 
 use crate::case::Case;
 
@@ -28,7 +29,7 @@ use crate::case::Case;
 /// first, so that none is left running when all others are done; those that run alone come last, so
 /// that nobody waits for them.
 pub(super) fn all() -> Vec<(String, Case)> {
-    let groups: [(&str, &[Case]); 30] = [
+    let groups: [(&str, &[Case]); 31] = [
         ("crashes", crashes::CASES),
         ("lifecycle", lifecycle::CASES),
         ("safety", safety::fuses::CASES),
@@ -40,6 +41,7 @@ pub(super) fn all() -> Vec<(String, Case)> {
         ("landing", landing::CASES),
         ("wakes", wakes::CASES),
         ("looks", looks::CASES),
+        ("watcher", watcher::CASES),
         ("provisioning", provisioning::CASES),
         ("recordings", recordings::CASES),
         ("permissions", permissions::CASES),

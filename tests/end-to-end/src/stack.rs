@@ -10,8 +10,11 @@ use kube::discovery::ApiResource;
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
+use crate::aws::Aws;
 use crate::lambda::{Function, Invocation, Outcome};
-use crate::world::{CLUSTER, Installation, OTHERS, OURS, PATIENCE, World};
+use crate::world::{
+    CLUSTER, Installation, LIFECYCLE_WAKES, OTHERS, OURS, PATIENCE, PROVISIONING_WAKES, World,
+};
 
 /// So long after a tick in which nothing was done the next one comes: machines boot, pods end, and
 /// nobody is served by functions that list it all the time.
@@ -84,6 +87,18 @@ impl Stack {
             environment.insert(variable.to_owned(), value.to_owned());
         }
         Ok(())
+    }
+
+    /// The function that watches for provisioning, with its role, and what a message of it is sent
+    /// to: the stack is in `watch` mode from here on, whose functions wake each other.
+    pub async fn watcher(&mut self, world: &World) -> Result<(Function, String)> {
+        let aws = Aws::at(world.aws_endpoint());
+        let queue = aws.make_queue(PROVISIONING_WAKES).await?;
+        self.set("PROVISIONING_WAKES_URL", &queue).await?;
+        // Nobody takes messages from this one: cases run lifecycle themselves.
+        let lifecycle_wakes = aws.make_queue(LIFECYCLE_WAKES).await?;
+        self.set("LIFECYCLE_WAKES_URL", &lifecycle_wakes).await?;
+        Ok((self.provisioning.with_handler("watcher", 128), queue))
     }
 
     /// Ends all processes, so that the next invocations start cold.

@@ -72,7 +72,7 @@ variable "pod_wait_seconds_max" {
 }
 
 variable "provisioning_schedule" {
-  description = "When the function provisioning runs for the cluster. In watch mode it stays for up to a minute."
+  description = "When the function provisioning runs for the cluster, and in watch mode the function watcher, which stays for up to a minute."
   type        = string
   default     = "rate(1 minute)"
   nullable    = false
@@ -84,7 +84,7 @@ variable "provisioning_schedule" {
 }
 
 variable "reaction_mode" {
-  description = "watch: the function provisioning stays from one tick to the next and reacts to pending pods within a second. tick: it wakes itself every five seconds to look for them, which costs a tenth. poll: functions look once a minute."
+  description = "watch: the function watcher stays from one tick to the next, and pods that wait are acted upon within a second. tick: provisioning wakes itself every five seconds to look for them, which costs less. poll: functions look once a minute."
   type        = string
   default     = "watch"
   nullable    = false

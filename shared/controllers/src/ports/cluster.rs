@@ -44,6 +44,11 @@ pub trait Cluster {
     /// When changes cannot be watched: the caller lists again.
     async fn demand_changed(&self, until: Timestamp) -> Result<Demand, PortError>;
 
+    /// Begins to follow what provisioning acts on, where this value does not follow it yet or has
+    /// lost its place: for who waits for changes and lists nothing else. Changed where there is
+    /// demand that this value had not seen; from then on [`Cluster::demand_changed`] misses none.
+    async fn follow_demand(&self) -> Result<Demand, PortError>;
+
     /// Whether a pod waits for a node, as [`Cluster::demand_changed`] means it, that did not when
     /// the cluster was last listed or looked at by this value: one read, which may be some seconds
     /// behind. Changed where this value has not listed the cluster yet.

@@ -43,6 +43,8 @@ pub struct ProvisioningReport {
     pub cluster_usage: Vec<ClusterUsage>,
     /// Pods that buy no node; `None` where no NodePool has any.
     pub expendable: Option<ExpendablePods>,
+    /// Fencing token of the lease under which it ran.
+    pub token: u64,
     /// Other calls that failed without stopping the run.
     pub problems: Problems,
 }
@@ -57,6 +59,10 @@ impl ProvisioningReport {
 impl Report for ProvisioningReport {
     fn problems_mut(&mut self) -> Option<&mut Problems> {
         Some(&mut self.problems)
+    }
+
+    fn set_token(&mut self, token: u64) {
+        self.token = token;
     }
 
     fn concerns(&self) -> Option<FunctionName> {

@@ -60,7 +60,8 @@ pub async fn watch_from<P: Ports>(
         };
         first = First::Provision;
         let next = pause.map_or(run.deadline, |pause| after(ports.clock().now(), pause));
-        if let Err(error) = await_demand(ports, next.min(run.deadline), &mut latest_change).await {
+        let latest = next.min(run.deadline);
+        if let Err(error) = await_demand(ports, latest, &mut latest_change).await {
             report(Err(error));
             // As if demand had changed: list again after the longest pause of a batching window.
             let again = after(ports.clock().now(), BATCH_IDLE_MAX);
@@ -72,18 +73,19 @@ pub async fn watch_from<P: Ports>(
     }
 }
 
-/// Returns when a batching window has closed, or at `latest` if none was open. `latest_change` is
-/// that of the window before, and then of this one.
-async fn await_demand<P: Ports>(
+/// Returns when a batching window has closed, at `latest` if it is still open then, or unchanged at
+/// `latest` if none was. `latest_change` is that of the window before, and then of this one.
+pub(super) async fn await_demand<P: Ports>(
     ports: &P,
     latest: Timestamp,
     latest_change: &mut Option<Timestamp>,
-) -> Result<(), PortError> {
+) -> Result<Demand, PortError> {
     let mut window: Option<BatchWindow> = None;
     loop {
         let until = window.map_or(latest, |window| window.closes().min(latest));
         match ports.cluster().demand_changed(until).await? {
-            Demand::Unchanged => return Ok(()),
+            Demand::Unchanged if window.is_some() => return Ok(Demand::Changed),
+            Demand::Unchanged => return Ok(Demand::Unchanged),
             Demand::Changed => {
                 let now = ports.clock().now();
                 let next = match (window, *latest_change) {
@@ -96,7 +98,7 @@ async fn await_demand<P: Ports>(
             }
         }
         if window.is_some_and(|window| ports.clock().now() >= window.closes().min(latest)) {
-            return Ok(());
+            return Ok(Demand::Changed);
         }
     }
 }

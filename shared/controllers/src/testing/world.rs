@@ -500,6 +500,12 @@ impl Cluster for FakeCluster {
         Ok(self.listing.borrow().clone())
     }
 
+    async fn follow_demand(&self) -> Result<Demand, PortError> {
+        let now = self.waiting_pods();
+        let before = self.waiting.replace(Some(now.clone())).unwrap_or_default();
+        Ok(if now.is_subset(&before) { Demand::Unchanged } else { Demand::Changed })
+    }
+
     async fn demand_now(&self) -> Result<Demand, PortError> {
         if self.watch_fails.take() {
             return Err(PortError::new(ErrorKind::Unavailable, "list", "the connection is gone"));

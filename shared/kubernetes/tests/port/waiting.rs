@@ -146,3 +146,38 @@ async fn a_node_wakes_once_when_it_is_disrupted() {
     assert_eq!(cluster.demand_changed(in_millis(5000)).await.unwrap(), Demand::Changed);
     assert_eq!(cluster.demand_changed(in_millis(300)).await.unwrap(), Demand::Unchanged);
 }
+
+#[tokio::test]
+async fn who_follows_demand_lists_it_once_and_misses_none_after() {
+    let server = Server::start(|request| {
+        let is_pods = request.path.ends_with("/pods");
+        match (request.is_watch(), is_pods) {
+            (false, true) => Reply::list(&[waiting_pod("old", 9)], 10),
+            (false, false) => Reply::list(&[], 10),
+            (true, true) if request.query.contains("resourceVersion=10") => {
+                Reply::events(&[("ADDED", waiting_pod("new", 11))], Duration::from_secs(9))
+            }
+            (true, _) => Reply::events(&[], Duration::from_secs(9)),
+        }
+    })
+    .await;
+    let cluster = KubernetesCluster::new(server.connection().await, ListMode::WATCH);
+    assert_eq!(cluster.follow_demand().await.unwrap(), Demand::Changed, "a pod waits already");
+    assert_eq!(cluster.follow_demand().await.unwrap(), Demand::Unchanged);
+    assert_eq!(cluster.demand_changed(in_millis(5000)).await.unwrap(), Demand::Changed);
+    assert_eq!(cluster.demand_changed(in_millis(300)).await.unwrap(), Demand::Unchanged);
+    assert_eq!(cluster.follow_demand().await.unwrap(), Demand::Unchanged);
+    assert_eq!(server.count(|it| !it.is_watch() && it.path.ends_with("/pods")), 1);
+    assert_eq!(server.count(|it| !it.is_watch()), 2, "pods without a node, and Nodes");
+}
+
+#[tokio::test]
+async fn who_has_lost_its_place_lists_demand_anew() {
+    let gone = json!({ "kind": "Status", "code": 410, "reason": "Expired", "message": "too old" });
+    let (server, cluster) = watched(vec![vec![("ERROR", gone)]]).await;
+    assert_eq!(cluster.follow_demand().await.unwrap(), Demand::Unchanged, "no pod waits");
+    assert_eq!(cluster.demand_changed(in_millis(5000)).await.unwrap(), Demand::Changed);
+    assert_eq!(cluster.follow_demand().await.unwrap(), Demand::Unchanged);
+    assert_eq!(cluster.demand_changed(in_millis(200)).await.unwrap(), Demand::Unchanged);
+    assert_eq!(server.count(|it| !it.is_watch() && it.path.ends_with("/pods")), 2);
+}

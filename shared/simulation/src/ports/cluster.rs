@@ -141,6 +141,10 @@ impl Cluster for SharedWorld {
         .await
     }
 
+    async fn follow_demand(&self) -> Result<Demand, PortError> {
+        self.demand_now().await
+    }
+
     async fn demand_now(&self) -> Result<Demand, PortError> {
         drop(self.call("list pods").await?);
         let is_known = !self.has_new_demand();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
+use end_to_end::aws::Aws;
 use end_to_end::gate::Side;
 use end_to_end::lambda::Invocation;
 use end_to_end::objects::pod;
@@ -17,6 +18,7 @@ use kube::api::PostParams;
 use kube::{Api, ResourceExt as _};
 use serde_json::json;
 
+use super::looks::deliver;
 use super::provisioning::with_defaults;
 use super::slow::{slow_down, until_one_each};
 use super::strict::until;
@@ -31,6 +33,7 @@ crate::cases![
 ];
 
 const MEMORY_KIB: u64 = 512 * 1024;
+const WATCHER_MEMORY_KIB: u64 = 128 * 1024;
 
 /// The share of a CPU that Lambda gives for 512 MB: a whole one comes with 1,769 MB.
 ///
@@ -110,15 +113,15 @@ struct Made {
     time: Timestamp,
 }
 
-/// A hundred pods in bursts of ten, as rollouts make them, while provisioning watches; when each
-/// was made, by name.
+/// A hundred pods in bursts of ten, as rollouts make them, while the watcher watches; when each was
+/// made, by name.
 async fn make_bursts(world: &World, stack: &mut Stack) -> Result<BTreeMap<String, Made>> {
     let bursts = async {
         let watching = async || {
             let calls = world.traffic.calls();
             Ok(calls.iter().any(|call| call.detail.contains("watch=")))
         };
-        eventually("provisioning watches", watching, |found| *found).await?;
+        eventually("the watcher watches", watching, |found| *found).await?;
         let mut made = BTreeMap::new();
         for burst in 0..10 {
             for one in 0..10 {
@@ -131,11 +134,31 @@ async fn make_bursts(world: &World, stack: &mut Stack) -> Result<BTreeMap<String
         }
         anyhow::Ok(made)
     };
+    let (mut watcher, queue) = stack.watcher(world).await?;
+    let aws = Aws::at(world.aws_endpoint());
+    // Warm, as a minute after the installation.
+    stack.provisioning.invoke(&watch()).await?.answer()?;
+    world.traffic.forget_calls();
     let event = watch();
-    let invoked = stack.provisioning.invoke_within(&event, Duration::from_mins(1));
-    let (invocation, made) = tokio::join!(invoked, bursts);
-    invocation?.answer()?;
-    made
+    let watching = async {
+        let watched = watcher.invoke_within(&event, Duration::from_mins(1));
+        let (watched, made) = tokio::join!(watched, bursts);
+        let watched = watched?;
+        watched.answer()?;
+        crate::figures::say(format!(
+            "a watcher while 100 pods come: {:.0?} CPU in {:.0?}, peak memory {} MiB",
+            watched.cpu,
+            watched.duration,
+            watched.peak_memory_kib / 1024
+        ));
+        let memory = watched.peak_memory_kib;
+        ensure!(memory < WATCHER_MEMORY_KIB, "the watcher takes {memory} KiB");
+        made
+    };
+    tokio::select! {
+        made = watching => made,
+        failed = deliver(&aws, &queue, &mut stack.provisioning, |_| ()) => match failed? {},
+    }
 }
 
 /// Runs the functions until all pods run. Returns how long each waited for the launch of a node

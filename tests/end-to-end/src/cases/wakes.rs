@@ -31,6 +31,7 @@ const LOOKS: std::ops::RangeInclusive<usize> = 2..=5;
 async fn nodes_come_and_go_by_messages_alone(world: Arc<World>) -> Result<()> {
     let mut stack = with_defaults(&world).await?;
     let aws = Aws::at(world.aws_endpoint());
+    let (mut watcher, provisioning_wakes) = stack.watcher(&world).await?;
     let lifecycle_wakes = aws.make_queue(LIFECYCLE_WAKES).await?;
     let disruption_wakes = aws.make_queue(DISRUPTION_WAKES).await?;
     stack.set("LIFECYCLE_WAKES_URL", &lifecycle_wakes).await?;
@@ -42,7 +43,7 @@ async fn nodes_come_and_go_by_messages_alone(world: Arc<World>) -> Result<()> {
     world.apply(&deployment("web", 3, "500m", "256Mi")).await?;
     // The only event of a schedule for disruption, and none for lifecycle.
     disruption.invoke(&watch()).await?.answer()?;
-    let (advances, looks) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let [runs, advances, looks] = [const { AtomicUsize::new(0) }; 3];
     let what_happens = async {
         eventually("pods run", async || world.running().await, |own| *own == (3, 3)).await?;
         let taken = instances(&world).await?.pop_first().context("an instance")?;
@@ -62,7 +63,8 @@ async fn nodes_come_and_go_by_messages_alone(world: Arc<World>) -> Result<()> {
     };
     let (before, after) = tokio::select! {
         counts = what_happens => counts?,
-        failed = scheduled(provisioning) => match failed? {},
+        failed = scheduled(&mut watcher) => match failed? {},
+        failed = deliver(&aws, &provisioning_wakes, provisioning, &runs) => match failed? {},
         failed = deliver(&aws, &lifecycle_wakes, lifecycle, &advances) => match failed? {},
         failed = deliver(&aws, &disruption_wakes, disruption, &looks) => match failed? {},
     };
@@ -93,10 +95,10 @@ async fn until_replaced(world: &World, old: &BTreeSet<String>) -> Result<()> {
     eventually("nodes are replaced", left, |own| *own == (0, (3, 3))).await.map(drop)
 }
 
-/// Provisioning as its schedule invokes it.
-async fn scheduled(provisioning: &mut Function) -> Result<Infallible> {
+/// The watcher as its schedule invokes it; provisioning has no schedule here.
+async fn scheduled(watcher: &mut Function) -> Result<Infallible> {
     loop {
-        provisioning.invoke(&watch()).await?.answer()?;
+        watcher.invoke(&watch()).await?.answer()?;
     }
 }
 
