@@ -75,11 +75,12 @@ def essential():
     return len(names) + 2
 
 
-def queues():
+def queues(mode):
     """Queues that Lambda polls."""
     functions = read.template((ROOT / "template.yaml").read_text())["Resources"].values()
     events = [event for own in functions for event in own["Properties"].get("Events", {}).values()]
-    return sum(event["Type"] == "SQS" for event in events)
+    asked = [event["Properties"] for event in events if event["Type"] == "SQS"]
+    return sum(mode != "poll" or "Enabled" not in own for own in asked)
 
 
 def disruption_looks(nodes):
@@ -126,7 +127,7 @@ def month(mode):
         (MINUTES * READ * SPOT_READS * (3 + again[i]) for i in each),
     )
     row("SQS, messages", (MINUTES * MESSAGE * (looks + again[i]) for i in each))
-    row("SQS, Lambda's polling", (MINUTES * SQS_REQUEST * POLLS * queues() for _ in each))
+    row("SQS, Lambda's polling", (MINUTES * SQS_REQUEST * POLLS * queues(mode) for _ in each))
     row(f"{essential()} metrics that always have a figure", (METRIC * essential() for _ in each))
     row(f"{alarms('essential')} alarms", (ALARM * alarms("essential") for _ in each))
     return rows

@@ -89,6 +89,7 @@ pub(crate) fn record_report(telemetry: &Telemetry, report: &LifecycleReport) {
     #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
     let held = held.map_or(0, |own| own.instances.len()) as f64;
     telemetry.metrics().gauge("outrigger_orphans_held", &[], Unit::Count, held);
+    telemetry.record_needs_operator(held > 0.0);
     for ((instance_type, capacity_type), count) in &report.instances {
         let labels =
             [("capacity_type", capacity_type.as_str()), ("instance_type", &**instance_type)];

@@ -71,7 +71,7 @@ const ESSENTIAL: [&str; 3] = [
 ];
 
 /// Metrics of which zero means that all is well, or that nothing happened: no figure says the same.
-const ESSENTIAL_UNLESS_ZERO: [&str; 16] = [
+const ESSENTIAL_UNLESS_ZERO: [&str; 17] = [
     "karpenter_cloudprovider_instance_launch_failures_total",
     "karpenter_interruption_received_messages_total",
     "karpenter_nodeclaims_created_total",
@@ -83,6 +83,7 @@ const ESSENTIAL_UNLESS_ZERO: [&str; 16] = [
     "outrigger_errors_total",
     "outrigger_held_back",
     "outrigger_invocation_errors_total",
+    "outrigger_needs_operator",
     "outrigger_not_acting",
     "outrigger_orphans_held",
     "outrigger_plans_refused_total",

@@ -118,6 +118,13 @@ impl Telemetry {
     fn not_acting(&self, is_so: bool) {
         let value = if is_so { 1.0 } else { 0.0 };
         self.metrics.gauge("outrigger_not_acting", &[], Unit::Count, value);
+        self.record_needs_operator(is_so);
+    }
+
+    /// Counts what an operator has to look at: one alarm is about all of it. What it is has a
+    /// metric of its own, which is on the dashboard, and a line of the log.
+    pub fn record_needs_operator(&self, is_so: bool) {
+        self.metrics.count("outrigger_needs_operator", &[], usize::from(is_so));
     }
 
     /// Records what fuses hold back.
@@ -129,6 +136,7 @@ impl Telemetry {
         #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
         let count = held.map_or(0, |own| own.count) as f64;
         self.metrics.gauge("outrigger_held_back", &[], Unit::Count, count);
+        self.record_needs_operator(held.is_some());
     }
 
     /// Records that nothing is done, because the cluster was handed back to Karpenter.
@@ -177,6 +185,7 @@ impl Telemetry {
         let violations = violations.join("; ");
         tracing::error!(cluster, violations, "plan refused by the checker");
         self.metrics.count("outrigger_plans_refused_total", &[], 1);
+        self.record_needs_operator(true);
         let refused = || Failure::Refused(violations);
         self.ledger.borrow_mut().needs_operator.get_or_insert_with(refused);
     }
@@ -279,6 +288,24 @@ mod tests {
         assert!(!telemetry.has_run());
         telemetry.record_run(Ok(RunOutcome::Ran(())), |()| ());
         assert!(telemetry.has_run());
+    }
+
+    #[test]
+    fn whatever_an_operator_has_to_look_at_is_counted_in_one_metric() {
+        let counted = |record: &dyn Fn(&Telemetry)| {
+            let telemetry = telemetry();
+            record(&telemetry);
+            telemetry.metrics().lines(domain::Timestamp::UNIX_EPOCH)[0]["outrigger_needs_operator"]
+                .as_f64()
+                .map(|count| format!("{count}"))
+        };
+        let none = |telemetry: &Telemetry| telemetry.record_held_back(None);
+        assert_eq!(counted(&none).as_deref(), Some("0"));
+        let refused = |telemetry: &Telemetry| {
+            telemetry.record_held_back(None);
+            telemetry.record_refused_plan(&["a rule".into()]);
+        };
+        assert_eq!(counted(&refused).as_deref(), Some("1"));
     }
 
     #[test]
