@@ -9,6 +9,7 @@ pub(crate) mod catalog;
 pub(crate) mod comparison;
 mod cost_split;
 pub(crate) mod diff;
+mod drains;
 pub(crate) mod explain;
 mod explanation;
 pub(crate) mod layout;

@@ -7,6 +7,7 @@ pub(crate) mod comparison;
 pub(crate) mod cost_split;
 pub(crate) mod diff;
 pub(crate) mod diff_row;
+pub(crate) mod drains;
 pub(crate) mod drifted;
 pub(crate) mod money;
 pub(crate) mod node_columns;

@@ -9,6 +9,7 @@ pub(crate) mod claim;
 mod code;
 pub(crate) mod comparison;
 pub(crate) mod diff;
+mod drain;
 pub(crate) mod explanation;
 pub(crate) mod node;
 pub(crate) mod plan;

@@ -10,6 +10,7 @@ pub mod addresses;
 pub mod budget;
 pub mod buffer;
 pub mod cluster_limit;
+pub mod drain;
 pub mod drift;
 pub mod drift_target;
 pub mod drift_waves;

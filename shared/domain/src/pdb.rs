@@ -1,5 +1,6 @@
 //! PodDisruptionBudgets.
 
+use crate::Text;
 use crate::pod::{ObjectKey, Pod};
 use crate::selector::LabelSelector;
 
@@ -104,4 +105,35 @@ impl PodDisruptionBudget {
         self.always_allow_unhealthy
             || (self.desired_healthy > 0 && self.current_healthy >= self.desired_healthy)
     }
+}
+
+/// A pod that budgets keep.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// The budget, `NAMESPACE/NAME`; all of them by ` and ` where they are several.
+    pub budget: Text,
+    /// Why it keeps the pod.
+    pub refusal: PdbRefusal,
+    /// Whether it does so for good, as long as nobody changes it.
+    pub is_for_good: bool,
+}
+
+/// Which of the budgets keeps a pod from being evicted now.
+pub fn refusal(budgets: &[PodDisruptionBudget], pod: &Pod) -> Option<Refused> {
+    let guards: Vec<_> = budgets.iter().filter(|budget| budget.guards(pod)).collect();
+    let held = guards.iter().find(|budget| {
+        budget.allows_none() && !(pod.ready == Some(false) && budget.lets_unready_go())
+    });
+    if let Some(budget) = held {
+        let is_for_good = guards.len() > 1 || budget.never_allows();
+        let (budget, refusal) = (budget.key.to_string().into(), budget.refusal());
+        return Some(Refused { budget, refusal, is_for_good });
+    }
+    // The Eviction API refuses a pod that more than one budget guards.
+    (guards.len() > 1).then(|| {
+        let mut names: Vec<String> = guards.iter().map(|budget| budget.key.to_string()).collect();
+        names.sort();
+        let budget = names.join(" and ").into();
+        Refused { budget, refusal: PdbRefusal::Several, is_for_good: true }
+    })
 }

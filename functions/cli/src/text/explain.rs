@@ -7,6 +7,7 @@ use domain::snapshot::ClusterSnapshot;
 use planning::explain::{ClaimExplanation, PodExplanation, ResidentExplanation};
 
 use crate::terminal::Canvas;
+use crate::text::drains;
 use crate::text::explanation::{claim_tree, pod_tree};
 use crate::text::node_table::node_table;
 use crate::text::page::Page;
@@ -14,6 +15,7 @@ use crate::text::paint::Role;
 use crate::text::plan::{disruption, launch};
 use crate::text::resident::resident;
 use crate::view::amounts::Amounts;
+use crate::view::drains::{DrainRow, drain_rows};
 use crate::view::node_row::{NodeRow, NodeState};
 use crate::view::pod_names::{PodNames, counted};
 use crate::view::virtual_pods::{VirtualPodPlacements, listed};
@@ -243,7 +245,10 @@ fn say_of_node(
     let kept: Vec<_> = plan.blocked.iter().filter(|kept| &*kept.node == name).collect();
     match (taken, kept.as_slice()) {
         (Some(_), _) => {}
-        (None, []) => page.line(format!("  {}", why_it_stays(row, plan))),
+        (None, []) => match drain_of(row, snapshot) {
+            Some(drain) => drains::about(page, &drain),
+            None => page.line(format!("  {}", why_it_stays(row, plan))),
+        },
         (None, kept) => {
             page.line("  It stays:");
             for kept in kept {
@@ -251,6 +256,13 @@ fn say_of_node(
             }
         }
     }
+}
+
+/// How the node is drained, if it is.
+fn drain_of(row: &NodeRow, snapshot: &ClusterSnapshot) -> Option<DrainRow> {
+    let is_draining = row.state == NodeState::Draining;
+    let all = drain_rows(snapshot, std::slice::from_ref(row));
+    all.into_iter().find(|own| own.drain.node == row.name).filter(|_| is_draining)
 }
 
 /// Why a node stays that nothing is reported to hold.

@@ -4,6 +4,7 @@ use domain::resource::{CPU, MEMORY, RoundedAmount};
 
 use crate::terminal::Canvas;
 use crate::text::cost_split::cost_split;
+use crate::text::drains::stuck;
 use crate::text::node_table::node_table_with;
 use crate::text::page::Page;
 use crate::view::cluster_use::ClusterUse;
@@ -32,12 +33,13 @@ pub(crate) fn top(
         Some(split) => page.line(cost_split(split, cluster_use.price, canvas)),
         None => page.line(node_table_with(&cluster_use.rows, columns, canvas)),
     }
+    stuck(&mut page, &cluster_use.drains);
     page.into_text()
 }
 
 /// What all nodes come to together.
 pub(super) fn sums(page: &mut Page, cluster_use: &ClusterUse, prices: &PriceNote) {
-    let ClusterUse { rows, cpu, memory, pods, pending, price, unpriced, by_capacity_type } =
+    let ClusterUse { rows, cpu, memory, pods, pending, price, unpriced, by_capacity_type, .. } =
         cluster_use;
     let kinds = by_capacity_type.iter().map(|(capacity_type, count)| {
         format!("{count} {}", capacity_type.map_or("of another kind", |own| own.as_str()))

@@ -7,6 +7,7 @@ use domain::node_offering::NodeCapacityType;
 use domain::plan::Plan;
 use domain::snapshot::ClusterSnapshot;
 
+use super::drains::{DrainRow, drain_rows};
 use super::node_row::{NodeRow, Usage, rows};
 
 /// The nodes of a cluster and what they come to together.
@@ -28,6 +29,8 @@ pub(crate) struct ClusterUse {
     pub(crate) unpriced: usize,
     /// Nodes by how they are bought; `None` for those that do not say.
     pub(crate) by_capacity_type: BTreeMap<Option<NodeCapacityType>, usize>,
+    /// Nodes that are being drained.
+    pub(crate) drains: Vec<DrainRow>,
 }
 
 impl ClusterUse {
@@ -57,6 +60,7 @@ impl ClusterUse {
             price: rows.iter().filter_map(|row| row.price).sum(),
             unpriced: rows.iter().filter(|row| row.price.is_none()).count(),
             by_capacity_type,
+            drains: drain_rows(snapshot, &rows),
             rows,
         }
     }

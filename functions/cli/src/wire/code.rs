@@ -7,6 +7,7 @@
 mod blocked;
 mod blocker;
 mod disruption;
+mod drain_hold;
 mod drift;
 mod filter;
 mod invariant;
@@ -20,6 +21,7 @@ mod violation;
 pub(super) use blocked::BlockedCode;
 pub(super) use blocker::BlockerCode;
 pub(super) use disruption::DisruptionCode;
+pub(super) use drain_hold::DrainHoldCode;
 pub(super) use drift::DriftCode;
 pub(super) use filter::FilterCode;
 pub(super) use invariant::InvariantCode;

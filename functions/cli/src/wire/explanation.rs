@@ -17,10 +17,12 @@ use super::claim::{ClaimDocument, PassedOverDocument};
 use super::code::{
     BlockedCode, DisruptionCode, FilterCode, NodePoolCode, NodeRefusalCode, UnschedulableCode,
 };
+use super::drain::DrainDocument;
 use super::node::SpotDocument;
 use super::plan::SourceDocument;
 use super::resident::ResidentDocument;
 use super::{API_VERSION, quantities, word};
+use crate::view::drains::drain_rows;
 use crate::view::node_row::{self, NodeRow};
 
 /// Instance types named of those that a filter dropped, and nodes of those with one reason.
@@ -193,6 +195,9 @@ pub(crate) struct NodeDocument {
     /// Why it is disrupted; absent where it is not.
     #[serde(skip_serializing_if = "Option::is_none")]
     disruption: Option<DisruptionCode>,
+    /// What holds its drain, and what that costs; absent of a node that is not being drained.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    drain: Option<DrainDocument>,
     /// The NodeClaim of a node that the plan launches; absent of one that is there.
     #[serde(skip_serializing_if = "Option::is_none")]
     claim: Option<ClaimDocument>,
@@ -331,6 +336,10 @@ impl NodeDocument {
             blocked: kept().map(|kept| kept.reason.to_string()).collect(),
             blocked_codes: kept().map(|kept| (&kept.reason).into()).collect(),
             disruption,
+            drain: drain_rows(snapshot, &rows)
+                .iter()
+                .find(|own| *own.drain.node == *name)
+                .map(DrainDocument::from),
             claim: claim.map(|(claim, _)| ClaimDocument::with_spot(claim, row)),
             spot: row.and_then(|row| row.spot).map(SpotDocument::from),
             filters: explanation

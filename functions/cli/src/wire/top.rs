@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::API_VERSION;
 use super::basis::BasisDocument;
+use super::drain::DrainDocument;
 use super::node::{NodeDocument, UsageDocument};
 use crate::view::cluster_use::ClusterUse;
 use crate::view::cost_split::{CostSplit, Share};
@@ -27,6 +28,8 @@ pub(crate) struct TopDocument {
     nodes: Vec<NodeDocument>,
     /// All nodes together.
     totals: TotalsDocument,
+    /// Nodes that are being drained, with what holds them and what they cost.
+    drains: Vec<DrainDocument>,
     /// What they cost, split by what pods request; absent without `--by`.
     #[serde(skip_serializing_if = "Option::is_none")]
     split: Option<SplitDocument>,
@@ -169,8 +172,17 @@ impl TopDocument {
         remarks: Remarks,
     ) -> Self {
         let Remarks { basis, warnings, errors } = remarks;
-        let ClusterUse { rows, cpu, memory, pods, pending, price, unpriced, by_capacity_type: _ } =
-            cluster_use;
+        let ClusterUse {
+            rows,
+            cpu,
+            memory,
+            pods,
+            pending,
+            price,
+            unpriced,
+            by_capacity_type: _,
+            drains,
+        } = cluster_use;
         Self {
             api_version: API_VERSION,
             kind: Self::KIND,
@@ -185,6 +197,7 @@ impl TopDocument {
                 monthly_usd: monthly(*price),
                 nodes_without_price: *unpriced,
             },
+            drains: drains.iter().map(DrainDocument::from).collect(),
             split: split.map(SplitDocument::from),
             basis,
             left_out: rows

@@ -13,6 +13,7 @@ mod ci;
 mod convert;
 mod diff;
 mod disruption;
+mod drains;
 mod expendable;
 mod git;
 mod import;

@@ -6,11 +6,12 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
+use domain::drain::{is_drained, tier};
 use domain::node::Node;
 use domain::node_claim::{ConditionStatus, ConditionType};
 use domain::pod::{ObjectKey, Pod, PodKey, VolumeUse};
 use domain::resource::{CPU, MEMORY};
-use domain::taint::{Taint, tolerated};
+use domain::taint::Taint;
 use domain::volume::PersistentVolumeClaim;
 use domain::{SignedDuration, Text, Timestamp};
 
@@ -20,8 +21,6 @@ use crate::record::claim::ClaimRecord;
 
 /// Shortest duration of a drain, which catches pods that were being bound as it began.
 pub const DRAIN_MIN: SignedDuration = SignedDuration::from_secs(5);
-/// How long after its deletion timestamp a pod is no longer waited for.
-const STUCK_AFTER: SignedDuration = SignedDuration::from_mins(1);
 
 /// Label that keeps external load balancers from a node that is ending.
 ///
@@ -163,18 +162,6 @@ fn claim_keys(pod: &Pod) -> Vec<ObjectKey> {
             }
         })
         .collect()
-}
-
-fn is_drained(pod: &Pod, now: Timestamp) -> bool {
-    let is_stuck = pod.deleted.is_some_and(|deleted| now.duration_since(deleted) > STUCK_AFTER);
-    !pod.is_terminal()
-        && !pod.is_static()
-        && !is_stuck
-        && !tolerated(&pod.spec.tolerations, &Taint::disrupted())
-}
-
-fn tier(pod: &Pod) -> (bool, bool) {
-    (pod.spec.is_critical, pod.is_daemon())
 }
 
 /// The grace period that the deadline leaves a pod, if less than its own; at least 1 s. A pod that

@@ -4,7 +4,7 @@ use domain::drift::DriftReason;
 use domain::label::{self, Labels};
 use domain::node_claim::{ConditionStatus, ConditionType};
 use domain::node_pool::{ConsolidationPolicy, NeverOr};
-use domain::pdb::PdbRefusal;
+use domain::pdb::{Refused, refusal};
 use domain::pod::Pod;
 use domain::reason::{DisruptionReason, NotDisruptable};
 use domain::taint::{Taint, tolerated};
@@ -251,28 +251,9 @@ pub(super) fn pod_block(model: &Model, pod: &Pod) -> Option<NotDisruptable> {
     if pod.is_static() || tolerated(&pod.spec.tolerations, &Taint::disrupted()) {
         return None;
     }
-    let guards: Vec<_> = model
-        .snapshot
-        .objects
-        .pod_disruption_budgets
-        .iter()
-        .filter(|budget| budget.guards(pod))
-        .collect();
-    let held = guards.iter().find(|budget| {
-        budget.allows_none() && !(pod.ready == Some(false) && budget.lets_unready_go())
-    });
-    let (budget, refusal) = match held {
-        Some(budget) => (budget.key.to_string(), budget.refusal()),
-        // The Eviction API refuses a pod that more than one budget guards.
-        None if guards.len() > 1 => {
-            let mut names: Vec<String> =
-                guards.iter().map(|budget| budget.key.to_string()).collect();
-            names.sort();
-            (names.join(" and "), PdbRefusal::Several)
-        }
-        None => return None,
-    };
-    Some(NotDisruptable::Pdb { pod: pod.key.clone(), budget: budget.into(), refusal })
+    let budgets = &model.snapshot.objects.pod_disruption_budgets;
+    let Refused { budget, refusal, .. } = refusal(budgets, pod)?;
+    Some(NotDisruptable::Pdb { pod: pod.key.clone(), budget, refusal })
 }
 
 /// Whether the node's pool lets it be consolidated now.

@@ -5,6 +5,7 @@ mod block;
 mod budget;
 mod buffer;
 mod consolidation;
+mod drains;
 mod drift;
 mod drift_of_instances;
 mod drift_waves;
