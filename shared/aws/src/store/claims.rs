@@ -77,7 +77,7 @@ impl DynamoStore {
             self.place(&lease_key),
             lease::in_force(fence),
         );
-        let written = self.write(&new.key(), put).await?;
+        let written = self.write(&new.key(), Box::pin(put)).await?;
         settled("create", &new.key(), &write, written).map(|()| version)
     }
 
@@ -85,7 +85,7 @@ impl DynamoStore {
         let (version, write) = (Version(expected.0.saturating_add(1)), new_write());
         let item = item(&self.cluster, new, version, &write)?;
         let put = self.table.put(item, is_version(expected));
-        let written = self.write(&new.key(), put).await?;
+        let written = self.write(&new.key(), Box::pin(put)).await?;
         settled("update", &new.key(), &write, written).map(|()| version)
     }
 
@@ -188,7 +188,8 @@ impl DynamoStore {
     async fn delete(&self, key: &str, expected: Version) -> Result<(), PortError> {
         let condition = Condition::new("attribute_not_exists(#record) OR #version = :version")
             .with(":version", number(expected.0));
-        let written = self.write(key, self.table.delete(self.place(key), condition)).await?;
+        let delete = Box::pin(self.table.delete(self.place(key), condition));
+        let written = self.write(key, delete).await?;
         settled("delete", key, "", written)
     }
 }

@@ -153,7 +153,8 @@ impl ZoneChoice {
                 continue;
             }
             let has_place = self.pin(scope, limits, &mut node, share);
-            let kept = if has_place { Some(node) } else { trimmed(scope, limits, node, &mut left) };
+            let kept =
+                if has_place { Some(node) } else { trimmed(scope, limits, &node, &mut left) };
             if let Some(own) = &kept {
                 self.count(model, limits, own);
             }
@@ -267,13 +268,13 @@ fn scarce_classes(model: &Model, limits: &Limits, nodes: &[NewNode]) -> BTreeSet
 fn trimmed(
     scope: Scope,
     limits: &mut Limits,
-    node: NewNode,
+    node: &NewNode,
     left: &mut Vec<PodIx>,
 ) -> Option<NewNode> {
     let model = scope.model;
     let pool = &model.pools[node.pool];
     limits.give_back(node.pool, &pool.types[node.type_index].capacity);
-    let fewer = fewer_pods(scope, limits, &node);
+    let fewer = fewer_pods(scope, limits, node);
     let all = node.members.iter().flat_map(|member| &member.pods);
     let kept: BTreeSet<PodIx> = fewer
         .iter()
