@@ -19,14 +19,14 @@ pub(super) enum Place {
     /// ConfigMap `kube-system/outrigger`.
     Cluster(Box<Connection>),
     /// The installation's table.
-    Table(DynamoStore),
+    Table(Box<DynamoStore>),
 }
 
 impl Place {
     /// The place that the arguments name.
     pub(super) async fn open(place: &SwitchPlace) -> Result<Self, PortError> {
         match (&place.table, &place.cluster) {
-            (Some(table), Some(cluster)) => Ok(Self::Table(store(table, cluster).await)),
+            (Some(table), Some(cluster)) => Ok(Self::Table(Box::new(store(table, cluster).await))),
             _ => Self::of_cluster(place.context.as_deref()).await,
         }
     }
