@@ -1,5 +1,6 @@
 //! The table of the stack, as the template makes it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read as _, Write as _};
 use std::time::Duration;
 
@@ -15,6 +16,9 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::http;
+
+/// What the keys of claims begin with.
+const CLAIMS: &str = "claim#";
 
 /// Makes the table anew: what was in it is gone.
 pub async fn create(endpoint: &str, name: &str) -> Result<()> {
@@ -89,7 +93,7 @@ pub async fn end_leases(endpoint: &str, name: &str) -> Result<()> {
 
 /// Sets back every moment that claims know of: what time does to those that nothing happens to.
 pub async fn age_claims(endpoint: &str, name: &str, by: Duration) -> Result<()> {
-    rewrite(endpoint, name, "claim#", |document| set_back(document, by)).await
+    rewrite(endpoint, name, CLAIMS, |document| set_back(document, by)).await
 }
 
 /// Sets back the moment of every proposal of a disruption.
@@ -104,7 +108,7 @@ pub async fn age_proposals(endpoint: &str, name: &str, by: Duration) -> Result<(
 
 /// The documents of all records of a kind, in the order of their keys.
 pub async fn documents(endpoint: &str, name: &str, kind: &str) -> Result<Vec<Value>> {
-    let mut found = std::collections::BTreeMap::new();
+    let mut found = BTreeMap::new();
     for item in scan(endpoint, name).await? {
         let key = item["record"]["S"].as_str().unwrap_or_default();
         if key.starts_with(kind) {
@@ -115,7 +119,8 @@ pub async fn documents(endpoint: &str, name: &str, kind: &str) -> Result<Vec<Val
     Ok(found.into_values().collect())
 }
 
-/// Changes the documents of all records of a kind.
+/// Changes the documents of all records of a kind. Claims are announced first, as by any writer:
+/// processes that keep what they read of claims read them anew.
 pub async fn rewrite(
     endpoint: &str,
     name: &str,
@@ -135,7 +140,28 @@ pub async fn rewrite(
             changed.push(item);
         }
     }
+    if kind == CLAIMS {
+        let clusters: BTreeSet<_> =
+            changed.iter().filter_map(|item| item["cluster"]["S"].as_str()).collect();
+        for cluster in clusters {
+            announce(endpoint, name, cluster).await?;
+        }
+    }
     put(endpoint, name, &changed).await
+}
+
+/// Announces writes of a cluster's claims that are over before anybody reads.
+async fn announce(endpoint: &str, name: &str, cluster: &str) -> Result<()> {
+    let announcement = format!("rig-{}", Timestamp::now().as_nanosecond());
+    let update = json!({
+        "TableName": name,
+        "Key": {"cluster": {"S": cluster}, "record": {"S": "lease#claims"}},
+        "UpdateExpression": "SET #latest = :latest",
+        "ExpressionAttributeNames": {"#latest": "latest"},
+        "ExpressionAttributeValues": {":latest": {"S": announcement}},
+    });
+    call(endpoint, "UpdateItem", &update).await?;
+    Ok(())
 }
 
 fn set_back(document: &mut Value, by: Duration) {
