@@ -20,7 +20,7 @@ use crate::ids::{NodeIx, PodIx, ZoneIx};
 use crate::model::Model;
 use crate::model::node::NodeView;
 use crate::scheduling::claim::Names;
-use crate::scheduling::zone_choice::ZoneChoice;
+use crate::scheduling::node_zones::NodeZones;
 
 /// Collects disruptions and what blocks others. Each method of disruption is an `impl` block in a
 /// file of its own.
@@ -198,7 +198,7 @@ fn off(model: &Model) -> BTreeMap<Text, bool> {
 /// Nodes by zone of each NodePool that asks for balance; 0 where it could have some.
 fn zone_nodes(model: &Model) -> BTreeMap<(Text, Text), u32> {
     let mut counts = BTreeMap::new();
-    let Some(zones) = ZoneChoice::of(model) else { return counts };
+    let Some(zones) = NodeZones::of(model) else { return counts };
     for pool in model.pools.iter().filter(|own| own.node_pool.options.zone_balance.is_some()) {
         let offered = pool.types.iter().flat_map(|own| own.offerings.iter().map(|own| own.zone));
         let offered: BTreeSet<ZoneIx> = offered.collect();

@@ -25,8 +25,8 @@ use crate::model::node::NodeView;
 use crate::model::successor::{must_move, needs_successor};
 use crate::packing::pack;
 use crate::placement::Placer;
+use crate::scheduling::node_zones::{NodeZones, Settled};
 use crate::scheduling::spot_share::SpotShares;
-use crate::scheduling::zone_choice::{Settled, ZoneChoice};
 use crate::scheduling::{Launched, Scheduling};
 use crate::work::{Item, NewNode};
 
@@ -91,7 +91,7 @@ pub(super) struct Trials<'s, 'a> {
     /// How replicas are spread over spot offerings, where somebody asks for that.
     pub(super) spot_shares: Option<SpotShares<'a>>,
     /// How nodes are spread over zones, where anybody asks.
-    pub(super) zones: Option<ZoneChoice>,
+    pub(super) zones: Option<NodeZones>,
     /// Free addresses with what this plan launches already; `None` where nobody asks about them.
     pub(super) addresses: Option<AddressLedger>,
 }

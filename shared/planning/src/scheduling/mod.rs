@@ -6,6 +6,7 @@
 
 mod attempt;
 pub(crate) mod claim;
+pub(crate) mod node_zones;
 mod offerings;
 mod priority;
 mod retry;
@@ -13,7 +14,6 @@ mod soft_spread;
 pub(crate) mod spot_share;
 pub(crate) mod static_capacity;
 pub(crate) mod unschedulable;
-pub(crate) mod zone_choice;
 mod zones;
 
 #[cfg(test)]
@@ -44,9 +44,9 @@ use crate::placement::{Placements, Placer};
 use crate::work::NewNode;
 use attempt::{Attempt, budget, demand};
 use claim::Names;
+use node_zones::{NodeZones, Settled};
 pub use offerings::offerings_of_claim;
 use spot_share::SpotShares;
-use zone_choice::{Settled, ZoneChoice};
 
 /// Places for all pods that need one; disrupts nothing.
 pub fn schedule(snapshot: &ClusterSnapshot) -> Plan {
@@ -77,7 +77,7 @@ pub(crate) struct Scheduling {
     /// Nodes to launch, as limits count them.
     pub(crate) launched: Vec<Launched>,
     /// The zones of its nodes, where anybody asks.
-    pub(crate) zones: Option<ZoneChoice>,
+    pub(crate) zones: Option<NodeZones>,
     /// Free addresses once the plan is done.
     pub(crate) addresses: Option<AddressLedger>,
     /// Pods placed on existing nodes.
@@ -115,7 +115,7 @@ impl Scheduling {
         if let Some(mut shares) = SpotShares::of(model, &outcome.placed) {
             packing.nodes = shares.settle(scope, &mut limits, packing.nodes);
         }
-        let mut zones = ZoneChoice::of(model);
+        let mut zones = NodeZones::of(model);
         if let Some(zones) = &mut zones {
             count_addresses_of(model, &mut limits, &outcome.placed);
             let Settled { nodes, left } = zones.settle(scope, &mut limits, packing.nodes);
@@ -218,7 +218,7 @@ fn count_addresses_of(model: &Model, limits: &mut Limits, placed: &[(PodIx, Node
 /// What a plan's launches change.
 struct Settling<'s> {
     limits: &'s mut Limits,
-    zones: &'s mut Option<ZoneChoice>,
+    zones: &'s mut Option<NodeZones>,
 }
 
 fn plan(

@@ -8,7 +8,7 @@ use domain::label;
 use domain::plan::PlannedNodeClaim;
 
 use super::claim::{Names, claim};
-use super::zone_choice::ZoneChoice;
+use super::node_zones::NodeZones;
 use crate::feasibility::limits::Limits;
 use crate::feasibility::scope::Scope;
 use crate::ids::PoolIx;
@@ -25,7 +25,7 @@ const LAUNCHES_MAX: u32 = 500;
 pub(crate) fn claims(
     scope: Scope,
     limits: &mut Limits,
-    zones: &mut Option<ZoneChoice>,
+    zones: &mut Option<NodeZones>,
     names: &mut Names,
 ) -> Vec<(PoolIx, PlannedNodeClaim)> {
     let Scope { model, memo, .. } = scope;

@@ -24,7 +24,7 @@ use crate::work::{Member, NewNode};
 
 /// How many nodes each pool has in each zone, once what is planned is done.
 #[derive(Clone, Debug)]
-pub(crate) struct ZoneChoice {
+pub(crate) struct NodeZones {
     nodes: IndexVec<PoolIx, IndexVec<ZoneIx, u32>>,
 }
 
@@ -73,7 +73,7 @@ fn pods_on(node: &NewNode) -> usize {
     node.members.iter().map(|member| member.pods.len()).sum()
 }
 
-impl ZoneChoice {
+impl NodeZones {
     /// Of the nodes that are there; `None` where nobody asks for balance or about addresses.
     pub(crate) fn of(model: &Model) -> Option<Self> {
         let is_balanced = model.pools.iter().any(|pool| balance_of(pool).is_some());
