@@ -136,12 +136,13 @@ pub fn drains(snapshot: &ClusterSnapshot) -> Vec<Drain> {
             pods.entry(node).or_default().push(pod);
         }
     }
+    let claims = ClaimsOfNodes::of(&snapshot.node_claims);
     let mut drains: Vec<Drain> = snapshot
         .objects
         .nodes
         .iter()
         .filter_map(|node| {
-            let claim = claim_of(snapshot, node);
+            let claim = claims.get(node);
             let pods = pods.get(&node.name).map(Vec::as_slice).unwrap_or_default();
             drain(snapshot, node, claim?, pods)
         })
@@ -150,12 +151,27 @@ pub fn drains(snapshot: &ClusterSnapshot) -> Vec<Drain> {
     drains
 }
 
-fn claim_of<'s>(snapshot: &'s ClusterSnapshot, node: &Node) -> Option<&'s NodeClaim> {
-    snapshot.node_claims.iter().find(|claim| {
-        let status = &claim.status;
-        let is_known = status.provider_id.is_some() && status.provider_id == node.provider_id;
-        is_known || status.node_name.as_ref() == Some(&node.name)
-    })
+/// NodeClaims by what tells their Nodes.
+struct ClaimsOfNodes<'s> {
+    by_provider_id: BTreeMap<&'s Text, &'s NodeClaim>,
+    by_node_name: BTreeMap<&'s Text, &'s NodeClaim>,
+}
+
+impl<'s> ClaimsOfNodes<'s> {
+    fn of(claims: &'s [NodeClaim]) -> Self {
+        let with = |key: fn(&NodeClaim) -> Option<&Text>| {
+            claims.iter().filter_map(|claim| Some((key(claim)?, claim))).collect()
+        };
+        Self {
+            by_provider_id: with(|claim| claim.status.provider_id.as_ref()),
+            by_node_name: with(|claim| claim.status.node_name.as_ref()),
+        }
+    }
+
+    fn get(&self, node: &Node) -> Option<&'s NodeClaim> {
+        let of_instance = node.provider_id.as_ref().and_then(|id| self.by_provider_id.get(id));
+        of_instance.or_else(|| self.by_node_name.get(&node.name)).copied()
+    }
 }
 
 fn drain(
