@@ -3,13 +3,20 @@
 
 use domain::settings::SearchEffort;
 
+/// Limits on a dual ascent.
+pub(super) struct Ascent {
+    /// Steps of one round, at most.
+    pub(super) steps: usize,
+    /// Evaluations of a row on an offer, in all; with many rows there are fewer steps.
+    pub(super) work: usize,
+}
+
 /// Limits on the work of solving a relaxation and proving its bound.
 pub(crate) struct Budget {
-    /// Steps of one round of dual ascent, at most.
-    pub(super) ascent_steps: usize,
-    /// Evaluations of a row on an offer in dual ascent, in all; with many rows there are fewer
-    /// steps.
-    pub(super) ascent_work: usize,
+    /// The dual ascent that column generation starts from.
+    pub(super) ascent: Ascent,
+    /// One more, for the bound alone, where column generation does not come near one.
+    pub(super) proof_ascent: Option<Ascent>,
     /// With more rows than this, no patterns are generated.
     pub(super) rows_max: usize,
     /// Rows × rows × pivots, at most.
@@ -35,8 +42,8 @@ pub(crate) struct Budget {
 impl Budget {
     /// For plans that are carried out.
     const FULL: Self = Self {
-        ascent_steps: 400,
-        ascent_work: 16_000_000,
+        ascent: Ascent { steps: 400, work: 16_000_000 },
+        proof_ascent: Some(Ascent { steps: 1_000, work: 128_000_000 }),
         rows_max: 340,
         pivot_work: 400_000_000,
         rounds: 10,
@@ -57,8 +64,8 @@ impl Budget {
     /// For a quick answer: patterns among many rows take longer to find than everything else.
     const QUICK: Self = Self {
         rows_max: Self::QUICK_ROWS_MAX,
-        ascent_steps: 200,
-        ascent_work: 8_000_000,
+        ascent: Ascent { steps: 200, work: 8_000_000 },
+        proof_ascent: None,
         pivot_work: 40_000_000,
         rounds: 5,
         ..Self::FULL

@@ -10,7 +10,7 @@
 //!
 //! Nothing here has to be exact: [`super::repair`] lowers whatever dual prices come out too high.
 
-use super::budget::Budget;
+use super::budget::Ascent;
 use super::knapsack::Knapsack;
 use super::offer::{Offer, OfferIx};
 use super::row::{Duals, RowIx, Rows};
@@ -55,17 +55,17 @@ const JOINING_MAX: usize = 16;
 pub(super) fn duals(
     rows: &Rows,
     offers: &mut IndexVec<OfferIx, Offer>,
-    budget: &Budget,
+    budget: &Ascent,
 ) -> Option<Duals> {
     let counts: IndexVec<RowIx, f32> = rows.iter().map(|row| float(row.count)).collect();
     let mut nodes = efficient(offers, &counts);
-    let mut work = budget.ascent_work;
+    let mut work = budget.work;
     let mut splits: Option<PriceSplits> = None;
     let mut duals = None;
     for round in 0..ROUNDS {
         let evaluations = (counts.len() * nodes.len()).max(1);
         // Half of what is left, so that those that join get their turn.
-        let steps = (work / 2 / evaluations).min(budget.ascent_steps);
+        let steps = (work / 2 / evaluations).min(budget.steps);
         if steps < STEPS_MIN {
             break;
         }

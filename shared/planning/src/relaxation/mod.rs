@@ -57,6 +57,10 @@ const PRICE_RATIO_MIN: f64 = 0.99;
 const LIMIT_SCALE_MAX: f64 = 16.0;
 const LIMIT_STEPS: u32 = 64;
 
+/// A bound is near enough where the fractional solution costs no more than this many times as much:
+/// none can be above what that costs where it is the cheapest.
+const PROOF_GAP: f64 = 1.01;
+
 /// Updates of an offer's surrogate weights when it is asked what copies on it can be worth.
 const WORTH_STEPS: u32 = 3;
 
@@ -101,7 +105,7 @@ impl Relaxation {
             proven_share: 0.0,
         };
         let offers = &mut relaxation.offers;
-        let Some(mut start) = dual_ascent::duals(rows, offers, budget) else {
+        let Some(mut start) = dual_ascent::duals(rows, offers, &budget.ascent) else {
             relaxation.duals = cheapest_shares(rows, offers);
             return relaxation;
         };
@@ -172,11 +176,33 @@ impl Relaxation {
         offer.knapsack.settle_weights(&self.duals, 0.0, WORTH_STEPS)
     }
 
-    /// The lower bound that the dual prices prove for covering the rows, in the unit of the prices.
+    /// The lower bound that dual prices prove for covering the rows, in the unit of the prices.
     ///
     /// `rows` are those that the relaxation was solved for, with counts no larger than then; `free`
     /// is capacity that costs nothing. Lowers the dual prices of rows that a free offer accepts.
     pub(crate) fn lower_bound(&mut self, rows: &Rows, free: &mut [Offer], budget: &Budget) -> f64 {
+        let proven = self.bound_of_duals(rows, free, budget);
+        let Some(ascent) = budget.proof_ascent.as_ref().filter(|_| self.is_solved) else {
+            return proven;
+        };
+        let price = |own: &ColumnUse| self.offers[own.offer].knapsack.price;
+        let solution: f64 = self.fractional.iter().map(|own| own.level * price(own)).sum();
+        // Without patterns, the ascent that was made is all that is worth its time.
+        if proven * PROOF_GAP >= solution {
+            return proven;
+        }
+        let Some(mut duals) = dual_ascent::duals(rows, &mut self.offers, ascent) else {
+            return proven;
+        };
+        repair::restore_feasibility(rows, &mut self.offers, &mut duals, budget);
+        let known = std::mem::replace(&mut self.duals, duals);
+        let ascended = self.bound_of_duals(rows, free, budget);
+        self.duals = known;
+        proven.max(ascended)
+    }
+
+    /// The lower bound that the dual prices as they are prove, for [`Self::lower_bound`].
+    fn bound_of_duals(&mut self, rows: &Rows, free: &mut [Offer], budget: &Budget) -> f64 {
         for offer in self.offers.iter().filter(|offer| offer.knapsack.price <= 0.0) {
             for item in &offer.knapsack.items {
                 self.duals[item.row] = 0.0;

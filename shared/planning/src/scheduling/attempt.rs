@@ -31,6 +31,10 @@ const fn compared_nodes_max(effort: SearchEffort) -> usize {
     }
 }
 
+/// For so many pods, packings by what they cost wherever they may go are compared with those by
+/// what they cost where they were placed. For more, the latter are cheaper.
+const COMPARED_PODS_MAX: usize = 500;
+
 /// Places for pods, and nodes to launch.
 pub(super) struct Attempt {
     /// Where pods go.
@@ -80,13 +84,14 @@ pub(super) fn attempt(
         }
         let known = solved.get_or_init(solve).as_ref().filter(|own| own.is_solved());
         let is_enough = is_quick || known.is_some_and(|own| own.tells_apart(scope, items));
-        let own = if is_enough {
-            known
-        } else {
-            let solve_items = || PackingRelaxation::solve_items(scope, items, budget);
-            of_items.get_or_init(solve_items).as_ref().filter(|own| own.is_solved())
-        };
-        own.map_or(Search::Alone, Search::With)
+        if is_enough {
+            return known.map_or(Search::Alone, |known| Search::With(known, None));
+        }
+        let solve_items = || PackingRelaxation::solve_items(scope, items, budget);
+        let own = of_items.get_or_init(solve_items).as_ref().filter(|own| own.is_solved());
+        let is_compared =
+            items.iter().map(|item| item.pods.len()).sum::<usize>() <= COMPARED_PODS_MAX;
+        own.map_or(Search::Alone, |own| Search::With(own, known.filter(|_| is_compared)))
     };
     let settle_zones = |placer: &mut Placer, outcome: &mut Placements| {
         if effort == Effort::Full {
