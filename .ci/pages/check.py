@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -118,14 +119,19 @@ def main():
                     write(command, Path(sys.argv[2]))
         return False
     binary = Path(sys.argv[1]).resolve()
-    wrong = []
-    for name in sys.argv[2:]:
+
+    def check_page(name):
         with tempfile.TemporaryDirectory() as folder:
             for copied in ("functions/cli/examples", "functions/cli/scenarios", "docs/ko/samples"):
                 shutil.copytree(ROOT / copied, Path(folder) / copied)
             # What a page names and does not show.
             shutil.copytree(ROOT / ".ci/pages/files", folder, dirs_exist_ok=True)
-            ran, problems = check(ROOT / name, binary, Path(folder))
+            return check(ROOT / name, binary, Path(folder))
+
+    wrong = []
+    # Pages have nothing to do with each other, and most commands use one core.
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        for name, (ran, problems) in zip(sys.argv[2:], pool.map(check_page, sys.argv[2:])):
             print(f"{name}: {ran} commands, {len(problems)} of which print something else")
             wrong += problems
     print("\n\n".join(wrong))
