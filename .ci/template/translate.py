@@ -39,7 +39,7 @@ logging.getLogger("moto").setLevel(logging.ERROR)
 
 STACK = "outrigger"
 CLUSTER = "shop"
-FUNCTIONS = ["provisioning", "lifecycle", "disruption", "interruption", "catalog"]
+FUNCTIONS = ["provisioning", "lifecycle", "disruption", "interruption", "catalog", "watcher"]
 PARAMETERS = {
     "ClusterNames": f"team-*,{CLUSTER}",
     "OtherNodeRoleArns": f"arn:aws:iam::{DEFAULT_ACCOUNT_ID}:role/KarpenterNodeRole-shop",

@@ -11,7 +11,7 @@ output "iam_role_name" {
 }
 
 output "iam_role_arns" {
-  description = "The roles of provisioning, lifecycle, disruption and interruption, in this order."
+  description = "The roles of provisioning, lifecycle, disruption, interruption and the watcher, in this order."
   value       = local.function_role_arns
 }
 

@@ -110,10 +110,7 @@ fn every_function_has_a_log_group_that_forgets_and_a_role_of_its_own() {
         let name = format!("/aws/lambda/${{AWS::StackName}}-{}", name_of(&function));
         assert_eq!(group["LogGroupName"]["Fn::Sub"], *name);
         let role = target(&function.properties["Role"]);
-        // The watcher does a part of what provisioning does, and enters clusters as it does.
-        let is_watcher = function.id == "WatcherFunction";
-        assert!(is_watcher || roles.insert(role), "{} shares a role", function.id);
-        assert!(!is_watcher || role == "ProvisioningRole");
+        assert!(roles.insert(role), "{} shares a role", function.id);
     }
 }
 
@@ -629,10 +626,14 @@ fn no_cluster_is_part_of_the_installation() {
 fn functions_enter_a_cluster_as_the_group_that_has_rights() {
     let template = cluster();
     let entries: Vec<_> = template.resources("AWS::EKS::AccessEntry").collect();
-    let groups: Vec<_> =
-        entries.iter().map(|entry| &entry.properties["KubernetesGroups"]).collect();
-    assert_eq!(groups, [&json!(["outrigger"]); 4]);
-    assert!(source("infra/kubernetes/rbac.yaml").contains("kind: Group\n  name: outrigger\n"));
+    assert_eq!(entries.len(), 5);
+    for entry in entries {
+        let is_watcher = entry.id == "WatcherAccessEntry";
+        let group = if is_watcher { "outrigger-watcher" } else { "outrigger" };
+        assert_eq!(entry.properties["KubernetesGroups"], json!([group]), "{}", entry.id);
+        let rights = source("infra/kubernetes/rbac.yaml");
+        assert!(rights.contains(&format!("kind: Group\n  name: {group}\n")), "{group}");
+    }
 }
 
 #[test]

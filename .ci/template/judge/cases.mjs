@@ -5,7 +5,8 @@
 
 export const CLUSTER = 'shop'
 const SERVES = ['provisioning', 'lifecycle', 'disruption', 'interruption']
-export const FUNCTIONS = [...SERVES, 'catalog']
+const KNOWS_OFFERINGS = [...SERVES, 'catalog']
+export const FUNCTIONS = [...KNOWS_OFFERINGS, 'watcher']
 
 const tags = (kind, values) => Object.fromEntries(Object.entries(values).map(([key, value]) => [`aws:${kind}Tag/${key}`, value]))
 const NODE = { 'eks:eks-cluster-name': CLUSTER, 'karpenter.k8s.aws/ec2nodeclass': 'default' }
@@ -88,7 +89,7 @@ for (const action of ['DescribeSubnets', 'DescribeImages', 'DescribeInstanceType
 allow(['catalog'], 'pricing:GetProducts', '*')
 allow(['lifecycle'], 'ssm:GetParameters', 'arn:aws:ssm:REGION::parameter/aws/service/eks/optimized-ami/1.34/x')
 deny('ssm:GetParameters', 'arn:aws:ssm:REGION:ACCOUNT:parameter/password')
-allow(SERVES, 'eks:DescribeCluster', 'arn:aws:eks:REGION:ACCOUNT:cluster/shop')
+allow([...SERVES, 'watcher'], 'eks:DescribeCluster', 'arn:aws:eks:REGION:ACCOUNT:cluster/shop')
 deny('eks:UpdateClusterConfig', 'arn:aws:eks:REGION:ACCOUNT:cluster/shop')
 
 // --- Instances and templates at their end.
@@ -143,11 +144,11 @@ for (const action of ['kms:Decrypt', 'kms:DescribeKey']) {
 }
 deny('kms:Encrypt', 'KMS_KEY', through('dynamodb.REGION.amazonaws.com'))
 for (const action of ['GetItem', 'Query', 'PutItem', 'UpdateItem', 'DeleteItem', 'ConditionCheckItem', 'BatchWriteItem']) {
-  allow(SERVES, `dynamodb:${action}`, 'TABLE', keys(CLUSTER))
+  allow(action === 'GetItem' ? [...SERVES, 'watcher'] : SERVES, `dynamodb:${action}`, 'TABLE', keys(CLUSTER))
   deny(`dynamodb:${action}`, 'TABLE', keys('other'))
   deny(`dynamodb:${action}`, 'arn:aws:dynamodb:REGION:ACCOUNT:table/another', keys(CLUSTER))
 }
-for (const action of ['GetItem', 'Query', 'UpdateItem']) allow(FUNCTIONS, `dynamodb:${action}`, 'TABLE', keys('region/eu-west-1'))
+for (const action of ['GetItem', 'Query', 'UpdateItem']) allow(action === 'Query' ? FUNCTIONS : KNOWS_OFFERINGS, `dynamodb:${action}`, 'TABLE', keys('region/eu-west-1'))
 for (const action of ['PutItem', 'BatchWriteItem']) allow(['catalog'], `dynamodb:${action}`, 'TABLE', keys('region/eu-west-1'))
 allow(['interruption'], 'dynamodb:Query', 'TABLE/index/instance', keys('i-1'))
 for (const action of ['GetItem', 'Query', 'PutItem', 'UpdateItem', 'BatchWriteItem']) {
@@ -166,16 +167,14 @@ for (const action of ['ReceiveMessage', 'DeleteMessage', 'GetQueueAttributes']) 
   allow(['lifecycle'], `sqs:${action}`, 'LIFECYCLE_WAKES')
   allow(['disruption'], `sqs:${action}`, 'DISRUPTION_WAKES')
 }
-allow(['provisioning'], 'sqs:SendMessage', 'PROVISIONING_WAKES')
+allow(['provisioning', 'watcher'], 'sqs:SendMessage', 'PROVISIONING_WAKES')
 allow(SERVES, 'sqs:SendMessage', 'LIFECYCLE_WAKES')
 allow(['lifecycle', 'disruption'], 'sqs:SendMessage', 'DISRUPTION_WAKES')
 for (const action of ['ReceiveMessage', 'DeleteMessage', 'GetQueueAttributes', 'SendMessage']) deny(`sqs:${action}`, 'arn:aws:sqs:REGION:ACCOUNT:another')
 deny('sqs:SendMessage', 'QUEUE')
-// The watcher has the role of provisioning.
-for (const own of [...FUNCTIONS, 'watcher']) {
+for (const own of FUNCTIONS) {
   const stream = `arn:aws:logs:REGION:ACCOUNT:log-group:/aws/lambda/outrigger-${own}:log-stream:x`
-  const who = own === 'watcher' ? 'provisioning' : own
-  for (const action of ['CreateLogStream', 'PutLogEvents']) allow([who], `logs:${action}`, stream)
+  for (const action of ['CreateLogStream', 'PutLogEvents']) allow([own], `logs:${action}`, stream)
 }
 deny('logs:CreateLogGroup', 'arn:aws:logs:REGION:ACCOUNT:log-group:/aws/lambda/any')
 

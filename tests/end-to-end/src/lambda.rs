@@ -149,15 +149,6 @@ impl Function {
         Self::new(deployment, self.workplace.clone())
     }
 
-    /// Another function of the same binary and role, with a memory of its own.
-    pub fn with_handler(&self, handler: &str, memory_mib: u32) -> Self {
-        let mut deployment = self.deployment.clone();
-        handler.clone_into(&mut deployment.name);
-        handler.clone_into(&mut deployment.handler);
-        deployment.memory_mib = memory_mib;
-        Self::new(deployment, self.workplace.clone())
-    }
-
     /// What it is deployed with.
     pub const fn deployment(&mut self) -> &mut Deployment {
         &mut self.deployment

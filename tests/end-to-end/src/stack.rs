@@ -89,8 +89,8 @@ impl Stack {
         Ok(())
     }
 
-    /// The function that watches for provisioning, with its role, and what a message of it is sent
-    /// to: the stack is in `watch` mode from here on, whose functions wake each other.
+    /// The function that watches for provisioning, and the queue that it sends messages to: the
+    /// stack is in `watch` mode from here on, whose functions wake each other.
     pub async fn watcher(&mut self, world: &World) -> Result<(Function, String)> {
         let aws = Aws::at(world.aws_endpoint());
         let queue = aws.make_queue(PROVISIONING_WAKES).await?;
@@ -98,7 +98,13 @@ impl Stack {
         // Nobody takes messages from this one: cases run lifecycle themselves.
         let lifecycle_wakes = aws.make_queue(LIFECYCLE_WAKES).await?;
         self.set("LIFECYCLE_WAKES_URL", &lifecycle_wakes).await?;
-        Ok((self.provisioning.with_handler("watcher", 128), queue))
+        let mut watcher = world.function("watcher")?;
+        // What cases have set; not whose keys it has.
+        for (variable, value) in &self.provisioning.deployment().environment {
+            let own = &mut watcher.deployment().environment;
+            own.entry(variable.clone()).or_insert_with(|| value.clone());
+        }
+        Ok((watcher, queue))
     }
 
     /// Ends all processes, so that the next invocations start cold.

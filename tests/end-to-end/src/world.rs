@@ -44,11 +44,11 @@ const VERSION: &str = "1.34";
 pub const PATIENCE: Duration = Duration::from_mins(2);
 
 /// The functions that there are.
-pub const FUNCTIONS: [&str; 5] =
-    ["provisioning", "lifecycle", "disruption", "interruption", "catalog"];
+pub const FUNCTIONS: [&str; 6] =
+    ["provisioning", "watcher", "lifecycle", "disruption", "interruption", "catalog"];
 
 /// Those that the template gives a cluster's name, whose connections they open while they start.
-const WITH_CLUSTER: [&str; 3] = ["provisioning", "lifecycle", "disruption"];
+const WITH_CLUSTER: [&str; 4] = ["provisioning", "watcher", "lifecycle", "disruption"];
 
 /// The running world.
 pub struct World {
@@ -175,7 +175,7 @@ impl World {
             binary,
             environment,
             timeout: Duration::from_mins(1),
-            memory_mib: 512,
+            memory_mib: if name == "watcher" { 128 } else { 512 },
         };
         Ok(Function::new(deployment, self.workplace.clone()))
     }

@@ -26,7 +26,7 @@ locals {
   node_iam_role_name = try(reverse(split("/", local.node_iam_role_arn))[0], null)
 
   # In the order of function_role_arns.
-  functions = ["provisioning", "lifecycle", "disruption", "interruption"]
+  functions = ["provisioning", "lifecycle", "disruption", "interruption", "watcher"]
 }
 
 # --- What nodes need: as infra/nodes.yaml ------------------------------------------------------------------------------
@@ -87,14 +87,14 @@ resource "aws_ec2_tag" "security_group" {
   value       = var.cluster_name
 }
 
-# --- Who is let in: rights of the group are those of infra/kubernetes/rbac.yaml ------------------------------------------
+# --- Who is let in: rights of the groups are those of infra/kubernetes/rbac.yaml ------------------------------------------
 
 resource "aws_eks_access_entry" "function" {
   for_each = toset(var.create_access_entries ? local.functions : [])
 
   cluster_name      = var.cluster_name
   principal_arn     = var.installation.function_role_arns[index(local.functions, each.key)]
-  kubernetes_groups = ["outrigger"]
+  kubernetes_groups = [each.key == "watcher" ? "outrigger-watcher" : "outrigger"]
   tags              = var.tags
 }
 

@@ -10,8 +10,8 @@ variable "installation" {
   nullable = false
 
   validation {
-    condition     = length(var.installation.function_role_arns) == 4
-    error_message = "function_role_arns must be the roles of provisioning, lifecycle, disruption and interruption."
+    condition     = length(var.installation.function_role_arns) == 5
+    error_message = "function_role_arns must be the roles of provisioning, lifecycle, disruption, interruption and the watcher."
   }
 }
 

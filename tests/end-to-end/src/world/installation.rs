@@ -59,6 +59,8 @@ pub(super) fn entry(installation: &Installation, function: &str) -> AccessEntry 
     AccessEntry {
         secret: session(installation, function).secret,
         username: format!("arn:aws:sts::{ACCOUNT}:assumed-role/{stack}-{function}/rig"),
-        groups: vec!["outrigger".to_owned()],
+        groups: vec![
+            if function == "watcher" { "outrigger-watcher" } else { "outrigger" }.to_owned(),
+        ],
     }
 }
