@@ -76,6 +76,7 @@ use state::State;
 ///
 /// The work grows with pods plus nodes plus, for each claim, the instance types that it lists.
 pub fn check(snapshot: &ClusterSnapshot, plan: &Plan) -> Vec<Violation> {
+    let snapshot = &*snapshot.with_default_constraints();
     let scheduled = placement::scheduled_pods(snapshot, plan);
     let cluster = ClusterIndex::read(snapshot, plan, &scheduled);
     let mut report = Report::default();

@@ -3,6 +3,7 @@
 mod affinity;
 mod claims;
 mod cluster_limit;
+mod default_constraints;
 mod disruptions;
 mod drift_waves;
 mod expendable;

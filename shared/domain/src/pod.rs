@@ -171,6 +171,8 @@ pub enum OwnerKind {
     Node,
     /// Anything else.
     Other,
+    /// v1 ReplicationController.
+    ReplicationController,
 }
 
 /// `status.phase` of a pod.
@@ -292,6 +294,8 @@ pub struct PodSpec {
     /// How much of its workload may be on one spot offering: its annotation
     /// `outrigger.dev/spot-offering-share`.
     pub spot_offering_share: Option<SpotOfferingShare>,
+    /// `schedulerName`; `None` for [`crate::scheduler::DEFAULT_SCHEDULER`].
+    pub scheduler_name: Option<Text>,
 }
 
 /// `terminationGracePeriodSeconds` of a pod, in seconds; 30 when unset.

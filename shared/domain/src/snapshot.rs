@@ -12,10 +12,11 @@ use crate::node_pool::NodePool;
 use crate::overlay::NodeOverlay;
 use crate::pdb::PodDisruptionBudget;
 use crate::pod::{Pod, PodKey};
+use crate::scheduler::SchedulerConfig;
 use crate::settings::Settings;
 use crate::spot::SpotHistory;
 use crate::volume::{CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass};
-use crate::workload::{DaemonSet, Namespace, PodTemplateObject, Workload};
+use crate::workload::{DaemonSet, Namespace, PodTemplateObject, Service, Workload};
 use crate::{Text, Timestamp};
 
 /// Objects listed from a Kubernetes cluster, by kind.
@@ -51,6 +52,8 @@ pub struct ClusterObjects {
     pub csi_nodes: Vec<CsiNode>,
     /// Namespaces. A namespace that is not listed has one label: `kubernetes.io/metadata.name`.
     pub namespaces: Vec<Namespace>,
+    /// Services: what the scheduler deduces selectors of default constraints from, beside owners.
+    pub services: Vec<Service>,
     /// CapacityBuffers.
     pub capacity_buffers: Vec<CapacityBuffer>,
     /// ScaledObjects with cron triggers.
@@ -59,6 +62,9 @@ pub struct ClusterObjects {
     pub prewarm_schedules: Vec<PrewarmSchedule>,
     /// ClusterLimits.
     pub cluster_limits: Vec<ClusterLimit>,
+    /// How the cluster's scheduler is configured: ConfigMap `kube-system/outrigger`, or what stands
+    /// in for it.
+    pub scheduler: SchedulerConfig,
 }
 
 /// Everything that a plan depends on, read at one moment.

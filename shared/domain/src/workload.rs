@@ -8,6 +8,7 @@ use crate::Text;
 use crate::label::Labels;
 use crate::pod::{ObjectKey, PodSpec};
 use crate::rollout::EvictBy;
+use crate::selector::LabelSelector;
 
 /// A pod that is not there yet: labels and specification.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +77,18 @@ pub struct Workload {
     pub replicas: u32,
     /// Its pods.
     pub template: PodTemplate,
+    /// `spec.selector`; `None` where it is not known. Of a Job, which has a selector of its own
+    /// making, it decides nothing.
+    pub selector: Option<LabelSelector>,
+}
+
+/// A Service, of which the scheduler reads whose pods it selects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Service {
+    /// Namespace and name.
+    pub key: ObjectKey,
+    /// `spec.selector`: labels that its pods have. A Service without any selects no pod.
+    pub selector: Labels,
 }
 
 /// A PodTemplate object (v1).

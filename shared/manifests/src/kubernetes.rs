@@ -9,7 +9,9 @@ mod pod;
 mod pod_spec;
 mod priority;
 mod rollout;
+mod scheduler_config;
 mod selector;
+mod service;
 #[cfg(test)]
 mod tests;
 mod topology;
@@ -24,15 +26,22 @@ pub(crate) use pod::read_pod_template_spec;
 pub use pod::{PodObject, PodTraits};
 pub(crate) use priority::SYSTEM_CLASSES;
 pub use priority::{PriorityClass, PriorityRef};
+pub(crate) use scheduler_config::is_scheduler_config;
+pub use scheduler_config::{ReadSchedulerConfig, SCHEDULER_CONFIG_KEY, read_scheduler_config};
 pub(crate) use validation::check as check_as_an_api_server;
 pub use workload::{ClaimTemplate, DaemonSetObject, JobSpec, WorkloadObject};
 
 /// The kinds that are read. Fields that count are the same in all versions of these APIs.
-pub(crate) const KINDS: [Kind; 15] = [
+pub(crate) const KINDS: [Kind; 17] = [
     kind("", "Pod", |root| Some(Object::Pod(pod::read_pod(root)))),
     kind("", "PodTemplate", |root| Some(Object::PodTemplate(pod::read_pod_template(root)))),
     kind("", "Node", |root| Some(Object::Node(node::read_node(root)))),
     kind("", "Namespace", |root| Some(Object::Namespace(namespace::read(root)))),
+    kind("", "Service", |root| Some(Object::Service(service::read(root)))),
+    // Only the one that says how the scheduler is configured; others are skipped.
+    kind("", "ConfigMap", |root| {
+        scheduler_config::read_config_map(root).map(Object::SchedulerConfig)
+    }),
     kind("", "PersistentVolume", |root| Some(Object::PersistentVolume(volume::read_volume(root)))),
     kind("", "PersistentVolumeClaim", |root| {
         Some(Object::PersistentVolumeClaim(volume::read_claim(root)))

@@ -28,7 +28,7 @@ pub use intern::Interner;
 pub use karpenter::{CustomResource, SpotHistoryObject, custom_resources};
 pub use kubernetes::{
     ClaimTemplate, DaemonSetObject, JobSpec, PodObject, PodTraits, PriorityClass, PriorityRef,
-    WorkloadObject,
+    ReadSchedulerConfig, SCHEDULER_CONFIG_KEY, WorkloadObject, read_scheduler_config,
 };
 pub use object::{Identity, Located, Object, Objects};
 pub use print::{PrintError, to_yaml};

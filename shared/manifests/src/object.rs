@@ -15,8 +15,9 @@ use domain::node_pool::NodePool;
 use domain::overlay::NodeOverlay;
 use domain::pdb::PodDisruptionBudget;
 use domain::pod::ObjectKey;
+use domain::scheduler::SchedulerConfig;
 use domain::volume::{CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass};
-use domain::workload::{Namespace, PodTemplateObject};
+use domain::workload::{Namespace, PodTemplateObject, Service};
 
 use crate::error::{ManifestError, Warning};
 use crate::field::Field;
@@ -53,6 +54,10 @@ pub enum Object {
     PodTemplate(PodTemplateObject),
     /// Namespace.
     Namespace(Namespace),
+    /// Service.
+    Service(Service),
+    /// ConfigMap `kube-system/outrigger`, where it says how the scheduler is configured.
+    SchedulerConfig(SchedulerConfig),
     /// PersistentVolume.
     PersistentVolume(PersistentVolume),
     /// PersistentVolumeClaim.
@@ -164,6 +169,12 @@ impl Object {
             Self::Node(object) => named("Node", &object.name),
             Self::PodTemplate(object) => keyed("PodTemplate", &object.key),
             Self::Namespace(object) => named("Namespace", &object.name),
+            Self::Service(object) => keyed("Service", &object.key),
+            Self::SchedulerConfig(_) => Identity {
+                kind: "ConfigMap",
+                namespace: Some("kube-system".into()),
+                name: "outrigger".into(),
+            },
             Self::PersistentVolume(object) => named("PersistentVolume", &object.name),
             Self::PersistentVolumeClaim(object) => keyed("PersistentVolumeClaim", &object.key),
             Self::DaemonSet(object) => keyed("DaemonSet", &object.daemon_set.key),

@@ -10,7 +10,7 @@ use crate::convert::Converter;
 use crate::error::{ManifestError, Problem};
 use crate::field::ObjectReader;
 use crate::intern::Interner;
-use crate::kubernetes::check_as_an_api_server;
+use crate::kubernetes::{check_as_an_api_server, is_scheduler_config};
 use crate::object::{Located, Object, Objects};
 
 use extent::Extent;
@@ -18,6 +18,9 @@ use kinds::{Unread, check_version, group_of, reader_of};
 
 pub use api::{ApiKind, ApiRead, read_api_object};
 pub use extent::{NODES_MAX, PODS_MAX};
+
+/// The kind of which one object is read.
+const CONFIG_MAP: &str = "ConfigMap";
 
 /// Reads every object of the sources, in order.
 pub fn read(sources: &[Source]) -> Objects {
@@ -93,6 +96,10 @@ impl Reader {
         };
         let group = group_of(root);
         let object = match reader_of(group, kind) {
+            Ok(kind) if kind.name == CONFIG_MAP && !is_scheduler_config(root) => {
+                *self.objects.skipped.entry(CONFIG_MAP.to_owned()).or_default() += 1;
+                return;
+            }
             Ok(kind) => {
                 check_version(root, kind);
                 let object = (kind.read)(root);

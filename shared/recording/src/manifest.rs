@@ -66,6 +66,8 @@ pub(crate) fn spec(spec: &PodSpec) -> Value {
     put("volumes", list(&spec.volumes, volume));
     put("schedulingGates", list(&spec.scheduling_gates, |name| json!({"name": **name})));
     put("resourceClaims", list(&spec.resource_claims, |name| json!({"name": **name})));
+    let scheduler = spec.scheduler_name.as_ref();
+    put("schedulerName", scheduler.map(|name| json!(**name)));
     put("priority", (spec.priority != 0).then(|| spec.priority.into()));
     put("priorityClassName", spec.is_critical.then(|| CRITICAL.into()));
     let grace = spec.termination_grace.0;

@@ -335,6 +335,7 @@ fn owner(text: &str) -> Option<Owner> {
         "StatefulSet" => OwnerKind::StatefulSet,
         "Job" => OwnerKind::Job,
         "Node" => OwnerKind::Node,
+        "ReplicationController" => OwnerKind::ReplicationController,
         _ => OwnerKind::Other,
     };
     (!name.is_empty()).then(|| Owner { kind, name: name.into(), uid: "".into() })

@@ -383,6 +383,7 @@ pub(crate) const fn owner_kind(kind: OwnerKind) -> &'static str {
         OwnerKind::StatefulSet => "StatefulSet",
         OwnerKind::Job => "Job",
         OwnerKind::Node => "Node",
+        OwnerKind::ReplicationController => "ReplicationController",
         OwnerKind::Other => "Other",
     }
 }

@@ -154,7 +154,6 @@ impl Simulation {
             }
         };
         let options = WorldOptions {
-            scoring: scenario.scoring,
             faults: scenario.faults,
             ec2: scenario.ec2,
             every_run: scenario.every_run,
@@ -170,6 +169,7 @@ impl Simulation {
             world.watch_readiness(workload);
         }
         world.images.clone_from(&scenario.images);
+        world.own_scheduler.clone_from(&scenario.own_scheduler);
         let replay = scenario.replay.clone();
         world.playback = replay.map(|replay| Playback::new(replay, scenario.start));
         let world = SharedWorld::new(world);

@@ -11,7 +11,9 @@
 //!   seed: 7                       # what everything random comes from; 0 when unset
 //!   region: us-east-1             # EC2's catalogue of that region, or instead of it
 //!   # catalog: FILE or an InstanceCatalog object
-//!   scoring: LeastAllocated       # or MostAllocated
+//!   scoring: LeastAllocated       # of kube-scheduler alone; or MostAllocated
+//!   schedulerConfig: scheduler.yaml  # or an object: kube-scheduler's, where that is not what the
+//!                                 # ConfigMap kube-system/outrigger of the cluster says
 //!   provisioning: watch           # within seconds of a pod's wait, or poll: once a minute
 //!   jobDuration: 5m               # how long a Job's pod works
 //!   boot: 50s                     # from launch to a ready node; drawn (40 to 65 s) when unset

@@ -1,4 +1,5 @@
-//! A stand-in for kube-scheduler: filters and scores with its default plugins and weights.
+//! A stand-in for kube-scheduler: filters and scores with its default plugins and weights, and with
+//! the default constraints and the scoring strategy that its configuration says.
 //!
 //! One cycle takes the pending pods that are not in back-off by priority and age and binds each to
 //! the best node that passes every filter, seeing the pods bound before it. A pod that is nominated
@@ -27,11 +28,12 @@ use std::sync::Arc;
 use domain::Text;
 use domain::node::Node;
 use domain::pod::{ObjectKey, Pod, PodPhase};
+use domain::scheduler::SchedulerConfig;
+use domain::scheduler::scoring::ScoringStrategy;
 
 use crate::api::ApiServer;
 
 pub(crate) use queue::Queue;
-pub use score::Scoring;
 pub use unfit::Unfit;
 pub(crate) use view::{ClusterView, SchedulingPod};
 
@@ -54,7 +56,11 @@ pub(crate) fn is_waiting(pod: &Pod) -> bool {
 }
 
 /// Runs one cycle over every pending pod that is to be tried. Changes nothing: the caller binds.
-pub(crate) fn cycle(api: &ApiServer, scoring: Scoring, is_tried: impl Fn(&Pod) -> bool) -> Cycle {
+pub(crate) fn cycle(
+    api: &ApiServer,
+    config: &SchedulerConfig,
+    is_tried: impl Fn(&Pod) -> bool,
+) -> Cycle {
     let is_due = |pod: &&Pod| is_waiting(pod) && is_tried(pod);
     let mut waiting: Vec<&Pod> = api.list::<Pod>().filter(is_due).collect();
     if waiting.is_empty() {
@@ -65,9 +71,10 @@ pub(crate) fn cycle(api: &ApiServer, scoring: Scoring, is_tried: impl Fn(&Pod) -
             .then_with(|| a.created.cmp(&b.created))
             .then_with(|| a.key.cmp(&b.key))
     });
-    let mut view = ClusterView::new(api);
+    let mut view = ClusterView::new(api, config);
     let mut cycle = Cycle::default();
     let mut failures = Failures::default();
+    let all_may_spread = config.has_default_constraints();
     for pod in waiting {
         let pod = SchedulingPod::of(pod);
         if pod.nominated.is_none()
@@ -76,11 +83,11 @@ pub(crate) fn cycle(api: &ApiServer, scoring: Scoring, is_tried: impl Fn(&Pod) -
             cycle.unschedulable.push((pod.key.clone(), message));
             continue;
         }
-        match place(&view, &pod, scoring) {
+        match place(&view, &pod) {
             Ok(index) => {
                 cycle.bound.push((pod.key.clone(), view.nodes()[index].node.name.clone()));
                 view.bind(index, pod);
-                failures.forget_topology();
+                failures.forget_topology(all_may_spread);
             }
             Err(message) => {
                 view.forget_nomination(&pod);
@@ -93,7 +100,7 @@ pub(crate) fn cycle(api: &ApiServer, scoring: Scoring, is_tried: impl Fn(&Pod) -
 }
 
 /// The best node for a pod, or kube-scheduler's message why there is none.
-fn place(view: &ClusterView, pod: &SchedulingPod, scoring: Scoring) -> Result<usize, Text> {
+fn place(view: &ClusterView, pod: &SchedulingPod) -> Result<usize, Text> {
     let volumes = volume::required_of(view.api(), pod).map_err(|problem| {
         Text::from(format!("0/{} nodes are available: {problem}.", view.nodes().len()))
     })?;
@@ -118,7 +125,11 @@ fn place(view: &ClusterView, pod: &SchedulingPod, scoring: Scoring) -> Result<us
     match feasible.as_slice() {
         [] => Err(message(view.nodes().len(), &reasons)),
         [only] => Ok(*only),
-        several => Ok(score::best(view, pod, several, scoring)),
+        several => {
+            let default = ScoringStrategy::default();
+            let scoring = view.config().scoring_of(pod.spec).unwrap_or(&default);
+            Ok(score::best(view, pod, several, scoring))
+        }
     }
 }
 
@@ -164,9 +175,11 @@ impl<'a> Failures<'a> {
         }
     }
 
-    fn forget_topology(&mut self) {
+    fn forget_topology(&mut self, all_may_spread: bool) {
         self.shapes.retain(|(pod, _)| {
-            pod.spec.pod_affinity.is_empty() && pod.spec.topology_spread.is_empty()
+            !all_may_spread
+                && pod.spec.pod_affinity.is_empty()
+                && pod.spec.topology_spread.is_empty()
         });
     }
 }

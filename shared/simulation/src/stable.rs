@@ -22,7 +22,6 @@ use crate::run::{RestedRun, run_until_stable};
 use crate::scenario::{
     Action, CatalogChoice, ProvisioningMode, Scenario, ScenarioError, SettingsChange, Step,
 };
-use crate::scheduler::Scoring;
 use objects::{Adopted, adopted};
 
 /// For how long a cluster is run at most: a day has every window of its budgets, and no change that
@@ -113,7 +112,7 @@ fn run_snapshot(
         duration: BOUND,
         seed: snapshot.seed,
         catalog: CatalogChoice::Given(Box::new(snapshot.instance_types.clone())),
-        scoring: Scoring::default(),
+        own_scheduler: None,
         provisioning: ProvisioningMode::Watch,
         job_duration: BOUND + BOUND,
         boot: None,

@@ -64,6 +64,7 @@ pub(crate) fn workload(
             key: ObjectKey::new("default", name),
             replicas,
             template: PodTemplate { labels: pod.labels, spec: pod.spec },
+            selector: None,
         },
         uid: "".into(),
         owner: None,

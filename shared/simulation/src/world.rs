@@ -28,6 +28,7 @@ use controllers::status::{CapacityBufferStatus, NodeClassStatus, NodePoolStatus,
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
 use domain::pod::{ObjectKey, OwnerKind};
+use domain::scheduler::SchedulerConfig;
 use domain::{SignedDuration, Text, Timestamp};
 use manifests::{PriorityClass, WorkloadObject};
 
@@ -39,7 +40,6 @@ use crate::journal::Journal;
 use crate::playback::Playback;
 use crate::report::{Happening, Occurrence, Waiting};
 use crate::scenario::SpotInterruptions;
-use crate::scheduler::Scoring;
 use crate::seed::Seed;
 use crate::store::Store;
 use readiness::Readiness;
@@ -54,8 +54,6 @@ pub struct WorldOptions {
     pub seed: u64,
     /// When its time begins.
     pub start: Timestamp,
-    /// What the scheduler prefers.
-    pub scoring: Scoring,
     /// How often calls fail.
     pub faults: Faults,
     /// How EC2 behaves where it is free to.
@@ -74,12 +72,11 @@ pub struct WorldOptions {
 }
 
 impl WorldOptions {
-    /// No faults, EC2 as it is documented, the scheduler's default, Jobs of five minutes.
+    /// No faults, EC2 as it is documented, Jobs of five minutes.
     pub fn new(seed: u64, start: Timestamp) -> Self {
         Self {
             seed,
             start,
-            scoring: Scoring::default(),
             faults: Faults::default(),
             ec2: Ec2Behaviour::default(),
             every_run: false,
@@ -137,8 +134,10 @@ pub struct World {
     pub(crate) disrupting: BTreeMap<Text, Timestamp>,
     /// Instances without a claim, and since when.
     pub(crate) orphans: BTreeMap<Text, Timestamp>,
-    /// ConfigMap `kube-system/outrigger`.
+    /// What ConfigMap `kube-system/outrigger` has for the functions' controls.
     pub(crate) controls: ControlsObject,
+    /// How kube-scheduler is configured, where that is not what the ConfigMap says.
+    pub(crate) own_scheduler: Option<SchedulerConfig>,
     /// The longest wait of pods that were bound, by when they were made.
     pub(crate) waits: BTreeMap<Timestamp, SignedDuration>,
     /// How long pods waited so far.
@@ -212,6 +211,7 @@ impl World {
             disrupting: BTreeMap::new(),
             orphans: BTreeMap::new(),
             controls: ControlsObject::default(),
+            own_scheduler: None,
             waits: BTreeMap::new(),
             waiting: Waiting::default(),
             each_wait: Vec::new(),

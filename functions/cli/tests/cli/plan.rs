@@ -137,7 +137,7 @@ fn text_that_is_no_yaml_is_bad_input_with_its_line() {
 fn unknown_kinds_are_counted_in_one_line() {
     let others = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\n\
                   apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n---\n\
-                  apiVersion: v1\nkind: Service\nmetadata: {name: c}\n";
+                  apiVersion: v1\nkind: Secret\nmetadata: {name: c}\n";
     let workspace = Workspace::with(&[("shop.yaml", SHOP), ("others.yaml", others)]);
 
     let run = workspace.run(&format!("{PLAN} -f shop.yaml others.yaml -o json"));
@@ -145,7 +145,7 @@ fn unknown_kinds_are_counted_in_one_line() {
     assert_eq!(run.status, 0, "{run:?}");
     assert_eq!(
         run.err,
-        "note: skipped 3 objects of kinds that are not read: ConfigMap 2, Service 1\n"
+        "note: skipped 3 objects of kinds that are not read: ConfigMap 2, Secret 1\n"
     );
 }
 

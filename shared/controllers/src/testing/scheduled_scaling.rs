@@ -19,6 +19,7 @@ pub(crate) fn workload(name: &str, replicas: u32) -> Workload {
         key: ObjectKey::new("default", name),
         replicas,
         template: template(),
+        selector: None,
     }
 }
 

@@ -126,6 +126,7 @@ fn owner_kind(kind: &str) -> OwnerKind {
         "ReplicaSet" => OwnerKind::ReplicaSet,
         "StatefulSet" => OwnerKind::StatefulSet,
         "Job" => OwnerKind::Job,
+        "ReplicationController" => OwnerKind::ReplicationController,
         "Node" => OwnerKind::Node,
         _ => OwnerKind::Other,
     }

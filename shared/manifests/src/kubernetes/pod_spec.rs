@@ -8,6 +8,7 @@ use domain::pod::{
     GracePeriodSeconds, HostPort, PodRequests, PodSpec, PreferredNodeTerm, VolumeUse,
 };
 use domain::resource::Resources;
+use domain::scheduler::DEFAULT_SCHEDULER;
 use domain::spot::{InterruptionCost, SpotOfferingShare, SpotPolicyError};
 
 use super::priority::{PriorityRef, is_critical};
@@ -60,8 +61,14 @@ pub(crate) fn pod_spec(
             .map_or_else(GracePeriodSeconds::default, GracePeriodSeconds),
         spot_interruption_cost: None,
         spot_offering_share: None,
+        scheduler_name: scheduler_name(spec.get("schedulerName")),
     };
     (read, priority)
+}
+
+/// The scheduler that a pod names; `None` for that of pods that name none.
+fn scheduler_name(field: Field<'_>) -> Option<Text> {
+    field.text().filter(|name| !name.is_empty() && **name != *DEFAULT_SCHEDULER)
 }
 
 /// What annotations of a pod or pod template add to its spec; one that says nothing has no effect,

@@ -2,6 +2,7 @@
 
 mod node;
 mod pod;
+mod scheduler_config;
 mod volume;
 mod workload;
 

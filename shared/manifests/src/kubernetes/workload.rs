@@ -219,11 +219,12 @@ fn workload(root: Field<'_>, kind: WorkloadKind, replicas: u32) -> WorkloadObjec
     let claims = spec.get("volumeClaimTemplates");
     let claim_templates = claim_templates(claims);
     let template = with_claims(template, &claim_templates, spec.get("template"));
+    let selector = label_selector(spec.get("selector"));
     WorkloadObject {
         uid: metadata.uid,
         owner: owner(root.get("metadata").get("ownerReferences")),
-        selector: label_selector(spec.get("selector")),
-        workload: Workload { kind, key, replicas, template },
+        selector: selector.clone(),
+        workload: Workload { kind, key, replicas, template, selector },
         claim_templates,
         priority,
         traits,

@@ -58,6 +58,8 @@ impl ObjectCollector {
             Object::Node(object) => objects.nodes.push(object),
             Object::PodTemplate(object) => objects.pod_templates.push(object),
             Object::Namespace(object) => objects.namespaces.push(object),
+            Object::Service(object) => objects.services.push(object),
+            Object::SchedulerConfig(object) => objects.scheduler = object,
             Object::PersistentVolume(object) => objects.persistent_volumes.push(object),
             Object::PersistentVolumeClaim(object) => objects.persistent_volume_claims.push(object),
             Object::StorageClass(object) => objects.storage_classes.push(object),

@@ -30,6 +30,7 @@ use crate::scheduling::pending_pods;
 /// that kube-scheduler would give them. No room counts on nodes that are leaving or still starting.
 /// Work grows with the number of pods in question times that of nodes.
 pub fn evictable(snapshot: &ClusterSnapshot, pods: &[PodKey]) -> BTreeSet<PodKey> {
+    let snapshot = &*snapshot.with_default_constraints();
     let model = Model::new(snapshot, &[]);
     let wanted: BTreeSet<&PodKey> = pods.iter().collect();
     let mut bound: BTreeMap<&PodKey, Bound> = BTreeMap::new();

@@ -72,6 +72,7 @@ pub fn validate(
     snapshot: &ClusterSnapshot,
     disruption: &PlannedDisruption,
 ) -> Result<PlannedDisruption, NotDisruptable> {
+    let snapshot = &*snapshot.with_default_constraints();
     let virtual_pods = crate::virtual_pods::virtual_pods(snapshot);
     let model = Model::new(snapshot, &virtual_pods);
     let scheduling = Scheduling::of(&model, SchedulingPurpose::Disruption);
@@ -103,6 +104,7 @@ struct Horizon {
 }
 
 fn decide(snapshot: &ClusterSnapshot, horizon: Horizon) -> Plan {
+    let snapshot = &*snapshot.with_default_constraints();
     let Horizon { acts_at, looks_ahead } = horizon;
     let virtual_pods = crate::virtual_pods::virtual_pods(snapshot);
     let model = Model::new(snapshot, &virtual_pods);

@@ -119,6 +119,7 @@ pub fn explain_resident(
     plan: &Plan,
     key: &PodKey,
 ) -> Option<ResidentExplanation> {
+    let snapshot = &*snapshot.with_default_constraints();
     let virtual_pods = crate::virtual_pods::virtual_pods(snapshot);
     let model = Model::new(snapshot, &virtual_pods);
     let (node, pod_index) = model.nodes.iter_enumerated().find_map(|(index, node)| {

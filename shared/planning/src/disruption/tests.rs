@@ -18,6 +18,7 @@ mod interruptions;
 mod look_ahead;
 mod off_hours;
 mod resident;
+mod scoring;
 mod static_capacity;
 mod utilization;
 mod validation;

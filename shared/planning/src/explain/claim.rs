@@ -33,6 +33,7 @@ pub fn explain_claims<'a>(
     snapshot: &ClusterSnapshot,
     claims: impl IntoIterator<Item = &'a PlannedNodeClaim>,
 ) -> Vec<Option<ClaimExplanation>> {
+    let snapshot = &*snapshot.with_default_constraints();
     let virtual_pods = crate::virtual_pods::virtual_pods(snapshot);
     let model = Model::new(snapshot, &virtual_pods);
     let memo = Memo::of(&model);

@@ -59,6 +59,7 @@ pub struct NodeGroup {
 /// For a pod that the plan gives a place, NodePools are explained as they are before the plan uses
 /// up their limits.
 pub fn explain_pod(snapshot: &ClusterSnapshot, key: &PodKey) -> Option<PodExplanation> {
+    let snapshot = &*snapshot.with_default_constraints();
     let virtual_pods = crate::virtual_pods::virtual_pods(snapshot);
     let model = Model::new(snapshot, &virtual_pods);
     let pod = waiting_pods(&model).into_iter().find(|pod| model.pod(*pod).key == *key)?;

@@ -47,6 +47,11 @@ impl ResourceNames {
         self.0.len()
     }
 
+    /// Where a name stands; `None` where nothing names it.
+    pub(crate) fn index(&self, name: &str) -> Option<usize> {
+        self.0.iter().position(|own| **own == *name)
+    }
+
     /// The name at an index.
     pub(crate) fn name(&self, index: usize) -> &Text {
         &self.0[index]

@@ -1,20 +1,24 @@
 //! Where kube-scheduler would put pods, whatever a plan would like: each on the node with the most
-//! room, one after the other as they come.
+//! room, or the one that its configuration prefers, one after the other as they come.
 //!
 //! Source: kube-scheduler's default profile, `NodeResourcesFit` with `LeastAllocated` and
-//! `NodeResourcesBalancedAllocation`, over CPU and memory; preferences weigh more than both.
+//! `NodeResourcesBalancedAllocation`, over CPU and memory; preferences weigh more than both. Where
+//! the cluster says so, `NodeResourcesFit` has another scoring strategy.
 
 use std::rc::Rc;
 
 use domain::Text;
 use domain::label;
-use domain::resource::{CPU, MEMORY, Resources};
+use domain::pod::PodSpec;
+use domain::resource::{CPU, EPHEMERAL_STORAGE, MEMORY, Resources};
+use domain::scheduler::scoring::{ResourceUse, ScoringType};
 
 use super::existing::is_avoided;
 use super::placer::Placer;
 use crate::feasibility::host::HostCounts;
 use crate::feasibility::state::{PodsOn, TopologyDomain, room_for};
 use crate::ids::{IndexVec, NodeIx, PodIx, PoolIx, ShapeIx, TypeIx};
+use crate::model::Model;
 use crate::model::node::NodeView;
 use crate::model::pool::{Pool, TypeOffering};
 use crate::work::NewNode;
@@ -38,6 +42,8 @@ pub(crate) struct UpcomingNode {
     hosts: HostCounts,
     /// CPU and memory that pods may use.
     all: [i64; SCORED],
+    /// Everything that pods may use.
+    allocatable: Resources,
 }
 
 impl UpcomingNode {
@@ -52,6 +58,7 @@ impl UpcomingNode {
             free: own.room.clone(),
             hosts: HostCounts::default(),
             all: scored(&own.instance_type.allocatable),
+            allocatable: own.instance_type.allocatable.clone(),
         })
     }
 }
@@ -156,6 +163,8 @@ impl Placer<'_, '_> {
             || self.topology.constraints[shape].owned.iter().any(|owned| owned.weight > 0);
         let constraints = self.node_constraints(shape);
         let all = self.scored_of_nodes();
+        let strategy = Strategy::of(self.model, own.spec);
+        let strategy = strategy.as_ref();
         let mut best: Option<(i64, Host)> = None;
         for node in self.allowed_nodes(shape).iter().copied() {
             if self.check_capacity(shape, node).is_err() {
@@ -164,9 +173,15 @@ impl Placer<'_, '_> {
             let penalty =
                 if has_preferences { self.penalty_on(shape, &constraints, node) } else { 0 };
             let avoided = if is_avoided(own, &self.model.nodes[node]) { AVOIDED } else { 0 };
-            let score = score(self.state.free(self.model, node), &own.requests, all[node])
-                - PREFERENCE_WEIGHT * penalty
-                - avoided;
+            let free = self.state.free(self.model, node);
+            let score = match strategy {
+                None => score(free, &own.requests, all[node]),
+                Some(strategy) => {
+                    let known = self.model.nodes[node].node.map(|own| &own.allocatable);
+                    known.map_or(0, |known| strategy.score(free, &own.requests, known))
+                }
+            };
+            let score = score - PREFERENCE_WEIGHT * penalty - avoided;
             if best.is_none_or(|(most, _)| score > most) && self.keeps_required(&constraints, node)
             {
                 best = Some((score, Host::Existing(node)));
@@ -176,7 +191,10 @@ impl Placer<'_, '_> {
             if room_for(&node.free, &own.requests) == 0 {
                 continue;
             }
-            let score = score(&node.free, &own.requests, node.all);
+            let score = match strategy {
+                None => score(&node.free, &own.requests, node.all),
+                Some(strategy) => strategy.score(&node.free, &own.requests, &node.allocatable),
+            };
             if best.is_none_or(|(most, _)| score > most) && self.takes(shape, node) {
                 best = Some((score, Host::New(index)));
             }
@@ -258,6 +276,47 @@ impl Placer<'_, '_> {
     }
 }
 
+/// A scoring strategy other than kube-scheduler's default, made ready for one shape.
+struct Strategy<'a> {
+    kind: &'a ScoringType,
+    resources: Vec<Counted<'a>>,
+}
+
+/// A resource that a strategy counts.
+struct Counted<'a> {
+    name: &'a str,
+    /// Its place among amounts.
+    index: usize,
+    weight: i64,
+}
+
+impl<'a> Strategy<'a> {
+    /// `None` where pods are scheduled by kube-scheduler's default.
+    fn of(model: &Model<'a>, spec: &PodSpec) -> Option<Self> {
+        let scoring = model.snapshot.objects.scheduler.scoring_of(spec)?;
+        let counted = |name: &'a str, weight| {
+            // kube-scheduler counts devices for pods that request them.
+            let is_native = [CPU, MEMORY, EPHEMERAL_STORAGE].contains(&name);
+            let is_counted = is_native || spec.requests.get(name) > 0;
+            let index = model.resources.index(name).filter(|_| is_counted)?;
+            Some(Counted { name, index, weight })
+        };
+        let resources = scoring.resources.iter().filter_map(|own| counted(&own.name, own.weight));
+        Some(Self { kind: &scoring.kind, resources: resources.collect() })
+    }
+
+    /// What [`score`] is for the default: the sum of both plugins, less 100.
+    fn score(&self, free: &[i64], requests: &[i64], allocatable: &Resources) -> i64 {
+        let uses = self.resources.iter().map(|own| {
+            let allocatable = allocatable.get(own.name);
+            let requested = allocatable - free[own.index] + requests[own.index];
+            ResourceUse { requested, allocatable, weight: own.weight }
+        });
+        let [cpu, memory] = shares_left(free, requests, scored(allocatable));
+        self.kind.score(uses) - (cpu - memory).abs() / 2
+    }
+}
+
 fn scored(resources: &Resources) -> [i64; SCORED] {
     [resources.get(CPU), resources.get(MEMORY)]
 }
@@ -267,9 +326,15 @@ fn scored(resources: &Resources) -> [i64; SCORED] {
 /// That is what both plugins come to together, less 100: the mean of the two shares, and 100 less
 /// half of their difference.
 fn score(free: &[i64], requests: &[i64], all: [i64; SCORED]) -> i64 {
+    let [cpu, memory] = shares_left(free, requests, all);
+    cpu.min(memory)
+}
+
+/// The shares of CPU and of memory that are left, in percent.
+fn shares_left(free: &[i64], requests: &[i64], all: [i64; SCORED]) -> [i64; SCORED] {
     let share = |index: usize| {
         let left = (free[index] - requests[index]).max(0);
         if all[index] > 0 { (left * 100 / all[index]).min(100) } else { 0 }
     };
-    share(0).min(share(1))
+    [share(0), share(1)]
 }

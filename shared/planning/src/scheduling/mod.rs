@@ -50,6 +50,7 @@ use spot_share::SpotShares;
 
 /// Places for all pods that need one; disrupts nothing.
 pub fn schedule(snapshot: &ClusterSnapshot) -> Plan {
+    let snapshot = &*snapshot.with_default_constraints();
     let virtual_pods = crate::virtual_pods::virtual_pods(snapshot);
     let model = Model::new(snapshot, &virtual_pods);
     Scheduling::of(&model, SchedulingPurpose::PendingPods).plan

@@ -8,6 +8,7 @@ mod buffer;
 mod claim;
 mod cluster_limit;
 mod daemon;
+mod default_constraints;
 mod exact;
 mod existing;
 mod fixed;

@@ -12,8 +12,9 @@ use domain::node_pool::NodePool;
 use domain::overlay::NodeOverlay;
 use domain::pdb::PodDisruptionBudget;
 use domain::pod::{ObjectKey, Pod};
+use domain::scheduler::SchedulerConfig;
 use domain::volume::{CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass};
-use domain::workload::{Namespace, PodTemplateObject};
+use domain::workload::{Namespace, PodTemplateObject, Service};
 use domain::{Text, Timestamp};
 use manifests::{DaemonSetObject, WorkloadObject};
 
@@ -43,6 +44,8 @@ pub enum Kind {
     ScaledObject,
     PrewarmSchedule,
     ClusterLimit,
+    Service,
+    ConfigMap,
 }
 
 impl fmt::Display for Kind {
@@ -250,6 +253,8 @@ object!(StorageClass, StorageClass, Text, storage_classes, |class| class.name.cl
 object!(CsiNode, CSINode, Text, csi_nodes, |node| node.name.clone());
 object!(NodeOverlay, NodeOverlay, Text, node_overlays, |overlay| overlay.name.clone());
 object!(Namespace, Namespace, Text, namespaces, |namespace| namespace.name.clone());
+object!(Service, Service, ObjectKey, services, |service| service.key.clone());
+object!(SchedulerConfig, ConfigMap, Text, scheduler_configs, |_config| "outrigger".into());
 object!(CapacityBuffer, CapacityBuffer, ObjectKey, capacity_buffers, |buffer| buffer.key.clone());
 object!(ScaledObject, ScaledObject, ObjectKey, scaled_objects, |scaled| scaled.key.clone());
 object!(ClusterLimit, ClusterLimit, Text, cluster_limits, |limit| limit.name.clone());

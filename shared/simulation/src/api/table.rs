@@ -12,8 +12,9 @@ use domain::node_pool::NodePool;
 use domain::overlay::NodeOverlay;
 use domain::pdb::PodDisruptionBudget;
 use domain::pod::{ObjectKey, Pod};
+use domain::scheduler::SchedulerConfig;
 use domain::volume::{CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass};
-use domain::workload::{Namespace, PodTemplateObject};
+use domain::workload::{Namespace, PodTemplateObject, Service};
 use manifests::{DaemonSetObject, WorkloadObject};
 
 use super::workload_id::WorkloadId;
@@ -45,6 +46,9 @@ pub struct Tables {
     pub(super) storage_classes: Rows<Text, StorageClass>,
     pub(super) csi_nodes: Rows<Text, CsiNode>,
     pub(super) namespaces: Rows<Text, Namespace>,
+    pub(super) services: Rows<ObjectKey, Service>,
+    /// Of ConfigMap `kube-system/outrigger`, the only one that is kept.
+    pub(super) scheduler_configs: Rows<Text, SchedulerConfig>,
     pub(super) capacity_buffers: Rows<ObjectKey, CapacityBuffer>,
     pub(super) scaled_objects: Rows<ObjectKey, ScaledObject>,
     pub(super) prewarm_schedules: Rows<ObjectKey, PrewarmSchedule>,

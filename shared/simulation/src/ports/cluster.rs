@@ -78,10 +78,12 @@ pub(crate) fn listing_of(world: &World) -> ClusterListing {
         storage_classes: list(world),
         csi_nodes: list(world),
         namespaces: list(world),
+        services: list(world),
         capacity_buffers: list(world),
         scaled_objects: list(world),
         prewarm_schedules: list(world),
         cluster_limits: list(world),
+        scheduler: list(world).pop().unwrap_or_default(),
     };
     ClusterListing {
         objects,

@@ -4,6 +4,7 @@
 //! Those that must be spread over zones cannot be there, so they are held to the zones in which
 //! they are; where a workload's pods do not divide evenly, another zone might have the one more.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -94,7 +95,10 @@ impl Pinned {
 
 /// The cluster without its nodes, with all pods pending.
 fn afresh(world: &World) -> ClusterState {
-    let listing = listing_of(world);
+    let mut listing = listing_of(world);
+    if let Cow::Owned(objects) = listing.objects.with_default_constraints() {
+        listing.objects = objects;
+    }
     let mut pinned = Pinned::of(&listing.objects.nodes);
     let is_asking = |pod: &Pod| pod.is_active() && !pod.is_daemon() && !pod.is_static();
     let pods = listing.objects.pods.iter().filter(|pod| is_asking(pod)).map(|pod| Pod {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use catalog::CatalogError;
 use domain::instance_type::InstanceTypes;
+use domain::scheduler::SchedulerConfig;
 use domain::settings::{FeatureGates, MinValuesPolicy, PreferencePolicy, Settings};
 use domain::{SignedDuration, Text, Timestamp};
 use manifests::{ManifestError, Object, Warning};
@@ -13,7 +14,6 @@ use super::filter::{InstanceFilter, SpotInterruptions};
 use crate::api::WorkloadId;
 use crate::ec2::{Ec2Behaviour, Faults, PublishedImage};
 use crate::replay::Replay;
-use crate::scheduler::Scoring;
 use crate::world::DeleteTarget;
 
 /// A scenario, read and found sound.
@@ -31,8 +31,9 @@ pub struct Scenario {
     pub seed: u64,
     /// What EC2 offers.
     pub catalog: CatalogChoice,
-    /// What the scheduler prefers.
-    pub scoring: Scoring,
+    /// How kube-scheduler is configured, where that is not what ConfigMap `kube-system/outrigger`
+    /// says, which the functions plan by.
+    pub own_scheduler: Option<SchedulerConfig>,
     /// How provisioning learns of pods.
     pub provisioning: ProvisioningMode,
     /// How long a Job's pod works.

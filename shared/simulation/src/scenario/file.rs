@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use domain::pod::ObjectKey;
+use domain::scheduler::scoring::{ScoringStrategy, ScoringType};
+use domain::scheduler::{SchedulerConfig, SchedulerProfile};
 use domain::settings::{FeatureGates, MinValuesPolicy, PreferencePolicy};
 use domain::workload::WorkloadKind;
 use domain::{SignedDuration, Text, Timestamp};
 use manifests::{
-    Data, Field, Interner, ManifestError, Object, ObjectReader, Origin, PODS_MAX, Problem, Reader,
-    Source, Warning, documents,
+    Data, Field, Interner, ManifestError, Object, ObjectReader, Origin, PODS_MAX, Problem,
+    ReadSchedulerConfig, Reader, Source, Warning, documents, read_scheduler_config,
 };
 
 use super::definition::{
@@ -22,7 +24,6 @@ use super::filter::{FILTER_FIELDS, InstanceFilter, SpotInterruptions};
 use super::not_simulated::not_simulated;
 use crate::api::{Kind, WorkloadId};
 use crate::ec2::{Ec2Behaviour, Faults, PublishedImage};
-use crate::scheduler::Scoring;
 use crate::world::DeleteTarget;
 
 /// A Monday morning, 2026-01-05T09:00:00Z, so that schedules of working days apply.
@@ -34,7 +35,7 @@ const DEFAULT_REGION: &str = "us-east-1";
 const DEFAULT_JOB_DURATION: SignedDuration = SignedDuration::from_mins(5);
 const DEFAULT_NAMESPACE: &str = "default";
 
-const SPEC_FIELDS: [&str; 19] = [
+const SPEC_FIELDS: [&str; 20] = [
     "about",
     "start",
     "duration",
@@ -42,6 +43,7 @@ const SPEC_FIELDS: [&str; 19] = [
     "region",
     "catalog",
     "scoring",
+    "schedulerConfig",
     "provisioning",
     "jobDuration",
     "boot",
@@ -180,13 +182,7 @@ fn scenario(root: Field<'_>, folder: &mut Folder<'_>) -> Option<Scenario> {
         duration: length,
         seed: u64::from_ne_bytes(seed.to_ne_bytes()),
         catalog: catalog_choice(spec, folder)?,
-        scoring: spec
-            .get("scoring")
-            .choice(&[
-                (Scoring::LeastAllocated, "LeastAllocated"),
-                (Scoring::MostAllocated, "MostAllocated"),
-            ])
-            .unwrap_or_default(),
+        own_scheduler: own_scheduler(spec, folder),
         provisioning: spec
             .get("provisioning")
             .choice(&[
@@ -212,6 +208,35 @@ fn scenario(root: Field<'_>, folder: &mut Folder<'_>) -> Option<Scenario> {
         manifests,
         warnings: Vec::new(),
     })
+}
+
+/// How kube-scheduler is configured: `schedulerConfig`, in full or as a file, or `scoring` alone.
+/// `None` where neither is given, and where something was noted.
+fn own_scheduler(spec: Field<'_>, folder: &mut Folder<'_>) -> Option<SchedulerConfig> {
+    let (scoring, field) = (spec.get("scoring"), spec.get("schedulerConfig"));
+    if let Some(kind) = scoring.choice(&[(false, "LeastAllocated"), (true, "MostAllocated")]) {
+        if field.exists() {
+            scoring.note_rule("schedulerConfig says it: only one of the two is needed");
+        }
+        let kind = if kind { ScoringType::MostAllocated } else { ScoringType::LeastAllocated };
+        let scoring = ScoringStrategy { kind, ..ScoringStrategy::default() };
+        let profile = SchedulerProfile { scoring, ..SchedulerProfile::default() };
+        return Some(SchedulerConfig { profiles: vec![profile] });
+    }
+    let value = field.value()?;
+    let (name, text) = match value.as_str() {
+        Some(file) => (file, folder.text(file)?),
+        None => ("schedulerConfig", value.to_json().to_string()),
+    };
+    let ReadSchedulerConfig { result, warnings } = read_scheduler_config(name, &text);
+    folder.warnings.extend(warnings);
+    match result {
+        Ok(config) => Some(config),
+        Err(errors) => {
+            folder.errors.extend(errors);
+            None
+        }
+    }
 }
 
 fn expectations(field: Field<'_>) -> Vec<Expectation> {

@@ -14,7 +14,6 @@ use super::definition::{Action, CatalogChoice, ProvisioningMode, Scenario, Setti
 use super::file::{NAMESPACED, OF_CLUSTER};
 use crate::ec2::{Ec2Behaviour, Faults};
 use crate::replay::Replay;
-use crate::scheduler::Scoring;
 use crate::world::DeleteTarget;
 
 /// The region of a recording that names none.
@@ -35,7 +34,7 @@ impl Scenario {
             duration: recording.length,
             seed: 0,
             catalog: CatalogChoice::Region(region.into()),
-            scoring: Scoring::default(),
+            own_scheduler: None,
             provisioning: ProvisioningMode::default(),
             job_duration: SignedDuration::from_mins(5),
             boot: None,

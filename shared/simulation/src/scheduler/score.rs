@@ -5,25 +5,13 @@ use std::collections::BTreeMap;
 
 use domain::Text;
 use domain::pod::{PodAffinityTerm, WhenUnsatisfiable};
-use domain::resource::{CPU, MEMORY};
+use domain::resource::{CPU, EPHEMERAL_STORAGE, MEMORY};
+use domain::scheduler::scoring::{ResourceUse, ResourceWeight, SCORE_MAX, ScoringStrategy};
 use domain::taint::{self, TaintEffect};
 
 use super::node_match::term_matches;
 use super::spread;
 use super::view::{ClusterView, NodeView, SchedulingPod};
-
-/// The scoring strategy of the plugin NodeResourcesFit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Scoring {
-    /// Nodes with the most room left: kube-scheduler's default, and what EKS runs.
-    #[default]
-    LeastAllocated,
-    /// Nodes with the least room left.
-    MostAllocated,
-}
-
-/// Every plugin's scores end between 0 and this.
-const SCORE_MAX: i64 = 100;
 
 /// Weights of kube-scheduler's default configuration.
 const WEIGHT_RESOURCES: i64 = 1;
@@ -40,7 +28,7 @@ pub(super) fn best(
     view: &ClusterView,
     pod: &SchedulingPod,
     feasible: &[usize],
-    scoring: Scoring,
+    scoring: &ScoringStrategy,
 ) -> usize {
     let nodes: Vec<&NodeView> = feasible.iter().map(|index| &view.nodes()[*index]).collect();
     let mut totals = vec![0; nodes.len()];
@@ -59,17 +47,23 @@ pub(super) fn best(
     feasible[best]
 }
 
-/// Share of a node's CPU and memory that would be free (or used), averaged.
-fn resource_fit(own: &NodeView, pod: &SchedulingPod, scoring: Scoring) -> i64 {
-    let shares: Vec<i64> = used_with(own, pod)
-        .into_iter()
-        .map(|(used, allocatable)| match scoring {
-            Scoring::LeastAllocated if used > allocatable => 0,
-            Scoring::LeastAllocated => (allocatable - used) * SCORE_MAX / allocatable,
-            Scoring::MostAllocated => used.min(allocatable) * SCORE_MAX / allocatable,
-        })
-        .collect();
-    shares.iter().sum::<i64>() / i64::try_from(shares.len().max(1)).unwrap_or(1)
+/// How the strategy of NodeResourcesFit scores what would be in use of the resources that it
+/// counts. Resources of devices count for pods that request them only.
+fn resource_fit(own: &NodeView, pod: &SchedulingPod, scoring: &ScoringStrategy) -> i64 {
+    let (cpu, memory) = pod.counted();
+    let resource_use = |ResourceWeight { name, weight }: &ResourceWeight| {
+        let request = pod.spec.requests.get(name);
+        let requested = match &**name {
+            CPU => own.counted.0 + cpu,
+            MEMORY => own.counted.1 + memory,
+            EPHEMERAL_STORAGE => own.used.get(name) + request,
+            _ if request == 0 => return None,
+            _ => own.used.get(name) + request,
+        };
+        let allocatable = own.node.allocatable.get(name);
+        Some(ResourceUse { requested, allocatable, weight: *weight })
+    };
+    scoring.kind.score(scoring.resources.iter().filter_map(resource_use))
 }
 
 /// How evenly CPU and memory would be used: 100 less the standard deviation of the two shares,
@@ -117,7 +111,7 @@ fn preferred(own: &NodeView, pod: &SchedulingPod) -> i64 {
 
 /// ScheduleAnyway constraints: fewer matching pods in the node's domains is better.
 fn soft_spread(view: &ClusterView, nodes: &[&NodeView], pod: &SchedulingPod) -> Vec<i64> {
-    let constraints = spread::constraints(pod, WhenUnsatisfiable::ScheduleAnyway);
+    let constraints = spread::constraints(view, pod, WhenUnsatisfiable::ScheduleAnyway);
     if constraints.is_empty() {
         return vec![0; nodes.len()];
     }

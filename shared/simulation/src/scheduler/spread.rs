@@ -1,5 +1,6 @@
 //! Topology spread, the hard kind: PodTopologySpread's filter.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use domain::Text;
@@ -16,19 +17,21 @@ pub(super) struct HardSpread<'a> {
 }
 
 struct Counted<'a> {
-    constraint: &'a TopologySpreadConstraint,
+    constraint: Cow<'a, TopologySpreadConstraint>,
     by_domain: BTreeMap<&'a Text, i32>,
     least: i32,
     counts_itself: bool,
 }
 
-/// The pod's constraints of one kind.
+/// The pod's constraints of one kind: its own, or else the defaults.
 pub(super) fn constraints<'a>(
+    view: &ClusterView,
     pod: &SchedulingPod<'a>,
     kind: WhenUnsatisfiable,
-) -> Vec<&'a TopologySpreadConstraint> {
-    let is_of_kind = |own: &&TopologySpreadConstraint| own.when_unsatisfiable == kind;
-    pod.spec.topology_spread.iter().filter(is_of_kind).collect()
+) -> Vec<Cow<'a, TopologySpreadConstraint>> {
+    let own = pod.spec.topology_spread.iter().map(Cow::Borrowed);
+    let defaults = view.default_constraints(pod).into_iter().map(Cow::Owned);
+    own.chain(defaults).filter(|constraint| constraint.when_unsatisfiable == kind).collect()
 }
 
 /// Whether a constraint's domains include a node's.
@@ -59,7 +62,7 @@ pub(super) fn matching(
 
 impl<'a> HardSpread<'a> {
     pub(super) fn new(view: &'a ClusterView<'a>, pod: &'a SchedulingPod<'a>) -> Self {
-        let hard = constraints(pod, WhenUnsatisfiable::DoNotSchedule);
+        let hard = constraints(view, pod, WhenUnsatisfiable::DoNotSchedule);
         // A node takes part only if it has every topology key.
         let nodes: Vec<&NodeView> = view
             .nodes()
@@ -73,7 +76,7 @@ impl<'a> HardSpread<'a> {
 
     pub(super) fn fit(&self, node: &Node) -> Result<(), Unfit> {
         for counted in &self.constraints {
-            let constraint = counted.constraint;
+            let constraint = &counted.constraint;
             let Some(domain) = node.labels.get(&constraint.topology_key) else {
                 return Err(Unfit::TopologySpreadLabel);
             };
@@ -89,14 +92,14 @@ impl<'a> HardSpread<'a> {
 
 impl<'a> Counted<'a> {
     fn new(
-        constraint: &'a TopologySpreadConstraint,
+        constraint: Cow<'a, TopologySpreadConstraint>,
         pod: &SchedulingPod,
         nodes: &[&'a NodeView<'a>],
     ) -> Self {
         let mut by_domain: BTreeMap<&Text, i32> = BTreeMap::new();
-        for own in nodes.iter().filter(|own| counts_node(constraint, pod, own.node)) {
+        for own in nodes.iter().filter(|own| counts_node(&constraint, pod, own.node)) {
             if let Some(domain) = own.node.labels.get(&constraint.topology_key) {
-                *by_domain.entry(domain).or_default() += matching(constraint, pod, own);
+                *by_domain.entry(domain).or_default() += matching(&constraint, pod, own);
             }
         }
         let domains = i32::try_from(by_domain.len()).unwrap_or(i32::MAX);

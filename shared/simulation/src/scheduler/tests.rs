@@ -8,6 +8,8 @@ use domain::pod::{
 };
 use domain::requirement::Requirement;
 use domain::resource::MEMORY;
+use domain::scheduler::SchedulerProfile;
+use domain::scheduler::scoring::ScoringType;
 use domain::taint::TaintEffect;
 
 /// `maxSkew` 1 over zones, counting pods of app `web`.
@@ -32,11 +34,19 @@ fn cluster(
 /// `pod -> node` for each that is bound, by pod.
 #[track_caller]
 fn bound(api: &ApiServer) -> Vec<String> {
-    bound_with(api, Scoring::LeastAllocated)
+    bound_with(api, &SchedulerConfig::default())
 }
 
-fn bound_with(api: &ApiServer, scoring: Scoring) -> Vec<String> {
-    let mut bound: Vec<_> = cycle(api, scoring, |_| true)
+/// Every pod goes to the node with the least room left.
+fn packing() -> SchedulerConfig {
+    let scoring =
+        ScoringStrategy { kind: ScoringType::MostAllocated, ..ScoringStrategy::default() };
+    let profile = SchedulerProfile { scoring, ..SchedulerProfile::default() };
+    SchedulerConfig { profiles: vec![profile] }
+}
+
+fn bound_with(api: &ApiServer, config: &SchedulerConfig) -> Vec<String> {
+    let mut bound: Vec<_> = cycle(api, config, |_| true)
         .bound
         .into_iter()
         .map(|(pod, node)| format!("{} -> {node}", pod.name))
@@ -46,7 +56,7 @@ fn bound_with(api: &ApiServer, scoring: Scoring) -> Vec<String> {
 }
 
 fn why(api: &ApiServer) -> String {
-    let cycle = cycle(api, Scoring::LeastAllocated, |_| true);
+    let cycle = cycle(api, &SchedulerConfig::default(), |_| true);
     assert!(cycle.bound.is_empty(), "{:?}", cycle.bound);
     cycle.unschedulable[0].1.to_string()
 }
@@ -58,7 +68,7 @@ fn least_allocated_spreads_and_most_allocated_packs() {
         [pod("there").on("a").build(), pod("new").build()],
     );
     assert_eq!(bound(&api), ["new -> b"]);
-    assert_eq!(bound_with(&api, Scoring::MostAllocated), ["new -> a"]);
+    assert_eq!(bound_with(&api, &packing()), ["new -> a"]);
 }
 
 #[test]
@@ -193,7 +203,7 @@ fn preferred_taints_repel_without_forbidding() {
 fn gated_pods_are_not_considered() {
     let gated = pod("new").with_spec(|spec| spec.scheduling_gates.push("wait".into())).build();
     assert_eq!(
-        cycle(&cluster([node("a").build()], [gated]), Scoring::LeastAllocated, |_| true),
+        cycle(&cluster([node("a").build()], [gated]), &SchedulerConfig::default(), |_| true),
         Cycle::default()
     );
 }

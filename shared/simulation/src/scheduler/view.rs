@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use domain::Text;
+use domain::default_constraints::DefaultSelectors;
 use domain::label::Labels;
 use domain::node::Node;
-use domain::pod::{HostPort, ObjectKey, Pod, PodAffinityTerm, PodSpec};
+use domain::pod::{HostPort, ObjectKey, Pod, PodAffinityTerm, PodSpec, TopologySpreadConstraint};
 use domain::resource::{CPU, MEMORY, Resources};
-use domain::workload::Namespace;
+use domain::scheduler::SchedulerConfig;
+use domain::workload::{Namespace, Service};
+use manifests::WorkloadObject;
 use rustc_hash::FxHashMap;
 
 use crate::api::ApiServer;
@@ -21,6 +24,8 @@ const MEMORY_AT_LEAST_COUNTED: i64 = 200 << 20;
 /// The fields of a pod that scheduling reads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SchedulingPod<'a> {
+    /// The pod itself; `None` for one that is not there yet.
+    pub(crate) pod: Option<&'a Pod>,
     pub(crate) key: &'a ObjectKey,
     pub(crate) labels: &'a Arc<Labels>,
     pub(crate) spec: &'a Arc<PodSpec>,
@@ -32,6 +37,7 @@ pub(crate) struct SchedulingPod<'a> {
 impl<'a> SchedulingPod<'a> {
     pub(crate) fn of(pod: &'a Pod) -> Self {
         Self {
+            pod: Some(pod),
             key: &pod.key,
             labels: &pod.labels,
             spec: &pod.spec,
@@ -104,10 +110,13 @@ pub(crate) struct ClusterView<'a> {
     api: &'a ApiServer,
     nodes: Vec<NodeView<'a>>,
     namespaces: BTreeMap<Text, &'a Labels>,
+    config: &'a SchedulerConfig,
+    /// What selects pods; `None` where there are no default constraints to deduce selectors for.
+    selectors: Option<DefaultSelectors<'a>>,
 }
 
 impl<'a> ClusterView<'a> {
-    pub(crate) fn new(api: &'a ApiServer) -> Self {
+    pub(crate) fn new(api: &'a ApiServer, config: &'a SchedulerConfig) -> Self {
         let mut nodes: Vec<NodeView> = api
             .list::<Node>()
             .map(|node| NodeView {
@@ -135,7 +144,23 @@ impl<'a> ClusterView<'a> {
             .list::<Namespace>()
             .map(|namespace| (namespace.name.clone(), &namespace.labels))
             .collect();
-        Self { api, nodes, namespaces }
+        let selectors = config.has_default_constraints().then(|| {
+            let workloads = api.list::<WorkloadObject>().map(|object| &object.workload);
+            DefaultSelectors::of(api.list::<Service>(), workloads)
+        });
+        Self { api, nodes, namespaces, config, selectors }
+    }
+
+    /// How the scheduler is configured.
+    pub(super) fn config(&self) -> &'a SchedulerConfig {
+        self.config
+    }
+
+    /// Default constraints of a pod without any of its own.
+    pub(super) fn default_constraints(&self, pod: &SchedulingPod) -> Vec<TopologySpreadConstraint> {
+        let constraints =
+            |selectors: &DefaultSelectors| Some(selectors.constraints(self.config, pod.pod?));
+        self.selectors.as_ref().and_then(constraints).unwrap_or_default()
     }
 
     pub(crate) fn api(&self) -> &'a ApiServer {

@@ -272,9 +272,10 @@ fn rest(mut snapshot: ClusterSnapshot) -> Rested {
 }
 
 /// The cluster with nothing left that is a matter of time: budgets are open, but for those that
-/// never let a node go, and `consolidateAfter` has passed.
+/// never let a node go, and `consolidateAfter` has passed. Default constraints are their pods' own,
+/// so that they can be taken from pods.
 fn opened(end: &ClusterSnapshot) -> ClusterSnapshot {
-    let mut opened = end.clone();
+    let mut opened = end.with_default_constraints().into_owned();
     opened.now = end.now.checked_add(LATER).unwrap_or(end.now);
     opened.nominations.clear();
     for pool in &mut opened.objects.node_pools {

@@ -1,13 +1,15 @@
 //! The objects of a snapshot, as a simulated cluster takes them.
 //!
-//! A snapshot has what decides where pods go, and no more: of a workload neither its selector nor
-//! the claims that its template makes. Deployments are taken as they are, since pods point at
+//! A snapshot has what decides where pods go, and no more: of a workload not the claims that its
+//! template makes. Deployments are taken as they are, since pods point at
 //! theirs; everything else that makes pods is made from the pods that are there.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::Text;
 use domain::pod::{ObjectKey, Owner, OwnerKind, Pod};
+use domain::scheduler::SchedulerConfig;
+use domain::selector::LabelSelector;
 use domain::snapshot::{ClusterObjects, ClusterSnapshot};
 use domain::workload::{DaemonSet, PodTemplate, Workload, WorkloadKind};
 use manifests::{DaemonSetObject, Object, PodObject, PodTraits, PriorityRef, WorkloadObject};
@@ -37,16 +39,22 @@ pub(super) fn adopted(snapshot: &ClusterSnapshot) -> Adopted {
         storage_classes,
         csi_nodes,
         namespaces,
+        services,
         capacity_buffers,
         scaled_objects,
         prewarm_schedules,
         cluster_limits,
+        scheduler,
     } = &snapshot.objects;
     let mut objects = Vec::new();
     objects.extend(node_classes.iter().cloned().map(|own| Object::Ec2NodeClass(Box::new(own))));
     objects.extend(node_pools.iter().cloned().map(Object::NodePool));
     objects.extend(node_overlays.iter().cloned().map(Object::NodeOverlay));
     objects.extend(namespaces.iter().cloned().map(Object::Namespace));
+    objects.extend(services.iter().cloned().map(Object::Service));
+    if *scheduler != SchedulerConfig::default() {
+        objects.push(Object::SchedulerConfig(scheduler.clone()));
+    }
     objects.extend(storage_classes.iter().cloned().map(Object::StorageClass));
     objects.extend(persistent_volumes.iter().cloned().map(Object::PersistentVolume));
     objects.extend(persistent_volume_claims.iter().cloned().map(Object::PersistentVolumeClaim));
@@ -100,13 +108,19 @@ fn stand_in(pod: &mut Pod, owners: &mut BTreeMap<ObjectKey, Text>) -> Option<Wor
         Some(owner) => match owner.kind {
             OwnerKind::StatefulSet => format!("StatefulSet {namespace}/{}", owner.name).into(),
             OwnerKind::Deployment => format!("Deployment {namespace}/{}", owner.name).into(),
-            OwnerKind::Other => format!("pod {}", pod.key).into(),
+            OwnerKind::Other | OwnerKind::ReplicationController => {
+                format!("pod {}", pod.key).into()
+            }
             OwnerKind::DaemonSet | OwnerKind::ReplicaSet | OwnerKind::Job | OwnerKind::Node => {
                 return None;
             }
         },
     };
     owners.insert(pod.key.clone(), known);
+    // Nothing else than Services selects pods that no controller of replicas owns.
+    let is_selected_by_owner =
+        pod.owner.as_ref().is_some_and(|owner| !matches!(owner.kind, OwnerKind::Other));
+    let selector = (!is_selected_by_owner).then(LabelSelector::default);
     pod.owner =
         Some(Owner { kind: OwnerKind::ReplicaSet, name: pod.key.name.clone(), uid: "".into() });
     let workload = Workload {
@@ -114,6 +128,7 @@ fn stand_in(pod: &mut Pod, owners: &mut BTreeMap<ObjectKey, Text>) -> Option<Wor
         key: pod.key.clone(),
         replicas: 1,
         template: PodTemplate { labels: pod.labels.clone(), spec: pod.spec.clone() },
+        selector,
     };
     let traits = PodTraits { do_not_disrupt: pod.do_not_disrupt, deletion_cost: pod.deletion_cost };
     Some(workload_object(workload, traits))

@@ -54,6 +54,7 @@ pub(super) fn take(world: &mut World, steps: Vec<Step>) {
 fn step(nodes: &BTreeMap<&Text, &Node>, object: &DaemonSetObject, pods: &[&Pod]) -> Step {
     let set = &object.daemon_set;
     let template = SchedulingPod {
+        pod: None,
         key: &set.key,
         labels: &set.template.labels,
         spec: &set.template.spec,

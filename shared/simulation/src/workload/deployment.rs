@@ -124,7 +124,7 @@ fn id_of(key: &ObjectKey) -> WorkloadId {
 
 /// Makes the ReplicaSet of the Deployment's template, empty unless it is the first.
 fn create(world: &mut World, deployment: &WorkloadObject, generation: usize) -> ObjectKey {
-    let Workload { kind: _, key: own, replicas, template } = &deployment.workload;
+    let Workload { kind: _, key: own, replicas, template, selector } = &deployment.workload;
     let name = format!("{own} {generation} {}", world.now());
     let suffix = world.seed.draw("replica-set", &name).name_suffix(9);
     let key = ObjectKey::new(own.namespace.clone(), format!("{}-{suffix}", own.name));
@@ -134,6 +134,7 @@ fn create(world: &mut World, deployment: &WorkloadObject, generation: usize) -> 
             key: key.clone(),
             replicas: if generation == 0 { *replicas } else { 0 },
             template: template.clone(),
+            selector: selector.clone(),
         },
         uid: "".into(),
         owner: Some(Owner {

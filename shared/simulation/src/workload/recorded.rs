@@ -163,7 +163,13 @@ fn show_replicas(world: &mut World, id: &WorkloadId, replicas: u32, newest: Opti
     }
     let (Some(template), Some(slot)) = (template, newest) else { return };
     world.apply(WorkloadObject {
-        workload: Workload { kind: id.kind, key: id.key.clone(), replicas, template },
+        workload: Workload {
+            kind: id.kind,
+            key: id.key.clone(),
+            replicas,
+            template,
+            selector: None,
+        },
         uid: "".into(),
         owner: None,
         selector: None,

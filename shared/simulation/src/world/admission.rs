@@ -50,6 +50,8 @@ impl World {
             Object::Node(object) => self.adopt_node(object),
             Object::PodTemplate(object) => self.store(object),
             Object::Namespace(object) => self.store(object),
+            Object::Service(object) => self.store(object),
+            Object::SchedulerConfig(object) => self.store(object),
             Object::PersistentVolume(object) => self.store(object),
             Object::PersistentVolumeClaim(object) => {
                 let key = object.key.clone();
@@ -156,6 +158,7 @@ impl World {
             Kind::PrewarmSchedule => {
                 self.api.remove::<domain::buffer::PrewarmSchedule>(key).is_ok()
             }
+            Kind::Service => self.api.remove::<domain::workload::Service>(key).is_ok(),
             Kind::PodTemplate => {
                 self.api.remove::<domain::workload::PodTemplateObject>(key).is_ok()
             }

@@ -266,6 +266,7 @@ fn stand_in(kind: WorkloadKind, key: &ObjectKey, pods: &[&Pod], newest: &Pod) ->
             key: key.clone(),
             replicas: u32::try_from(active).unwrap_or(u32::MAX),
             template: PodTemplate { labels: newest.labels.clone(), spec: newest.spec.clone() },
+            selector: None,
         },
         uid: newest.owner.as_ref().map(|owner| owner.uid.clone()).unwrap_or_default(),
         owner: None,

@@ -207,7 +207,10 @@ fn owner_of(pod: &Pod) -> Option<WorkloadId> {
         OwnerKind::ReplicaSet => WorkloadKind::ReplicaSet,
         OwnerKind::StatefulSet => WorkloadKind::StatefulSet,
         OwnerKind::Job => WorkloadKind::Job,
-        OwnerKind::DaemonSet | OwnerKind::Node | OwnerKind::Other => return None,
+        OwnerKind::DaemonSet
+        | OwnerKind::Node
+        | OwnerKind::Other
+        | OwnerKind::ReplicationController => return None,
     };
     Some(WorkloadId { kind, key: ObjectKey::new(pod.key.namespace.clone(), owner.name.clone()) })
 }

@@ -2,6 +2,7 @@
 
 use domain::node::Node;
 use domain::pod::{ObjectKey, OwnerKind, Pod, PodPhase};
+use domain::scheduler::SchedulerConfig;
 use domain::{SignedDuration, Text};
 
 use domain::workload::WorkloadKind;
@@ -80,6 +81,12 @@ impl World {
         self.agenda.add(self.now + delay, Due::PodStarts { pod, uid });
     }
 
+    /// How kube-scheduler is configured: as a scenario says of it alone, or as the cluster says.
+    pub(super) fn scheduler_config(&self) -> SchedulerConfig {
+        let said = || self.api.list::<SchedulerConfig>().next().cloned();
+        self.own_scheduler.clone().or_else(said).unwrap_or_default()
+    }
+
     /// Lets the scheduler run once.
     pub(super) fn schedule(&mut self) {
         let waiting = self.api.list::<Pod>().filter(|pod| scheduler::is_waiting(pod));
@@ -87,7 +94,7 @@ impl World {
             self.agenda.add(retry, Due::SchedulerRetries);
         }
         let is_tried = |pod: &Pod| self.queue.lets_try(&pod.uid, self.now);
-        let cycle = scheduler::cycle(&self.api, self.options.scoring, is_tried);
+        let cycle = scheduler::cycle(&self.api, &self.scheduler_config(), is_tried);
         for (key, node) in cycle.bound {
             self.bind_volumes_of(&key, &node);
             let bound = self.api.update::<Pod>(&key, None, |pod| {

@@ -441,7 +441,8 @@ impl World {
         if self.has_new_demand(&node) {
             return;
         }
-        let mut view = ClusterView::new(&self.api);
+        let config = self.scheduler_config();
+        let mut view = ClusterView::new(&self.api, &config);
         view.let_end(key);
         let except = BTreeSet::from([node.clone()]);
         if !scheduler::has_room(&view, &SchedulingPod::of(pod), &except) {

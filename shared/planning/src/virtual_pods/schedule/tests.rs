@@ -49,6 +49,7 @@ fn scheduled(world: Cluster, clock: &str) -> Cluster {
             key: pod_key("web"),
             replicas: 0,
             template: template(),
+            selector: None,
         });
         snapshot.objects.scaled_objects.push(scaled_object(Some(SignedDuration::from_mins(3))));
     })

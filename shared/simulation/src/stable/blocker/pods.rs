@@ -20,6 +20,7 @@ pub(super) fn owner_of(pod: &Pod, owners: &Owners) -> Text {
         OwnerKind::ReplicaSet => "ReplicaSet",
         OwnerKind::StatefulSet => "StatefulSet",
         OwnerKind::Job => "Job",
+        OwnerKind::ReplicationController => "ReplicationController",
         OwnerKind::Node | OwnerKind::Other => return format!("pod {}", pod.key).into(),
     };
     let hash = pod.labels.get(POD_TEMPLATE_HASH).map(|own| &**own);
