@@ -316,6 +316,10 @@ pub(crate) struct SettingsArgs {
     /// The region to plan for
     #[arg(long, value_name = "NAME")]
     pub(crate) region: Option<String>,
+    /// How the cluster's scheduler is configured, instead of what ConfigMap kube-system/outrigger
+    /// says: a KubeSchedulerConfiguration, or its short form
+    #[arg(long, value_name = "FILE")]
+    pub(crate) scheduler_config: Option<PathBuf>,
 }
 
 impl SettingsArgs {

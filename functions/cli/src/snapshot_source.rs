@@ -12,6 +12,7 @@ mod instance_types;
 mod live;
 mod node_classes;
 mod region;
+mod scheduler_config;
 mod source;
 #[cfg(feature = "live")]
 pub(crate) mod spot_table;
@@ -21,6 +22,7 @@ pub(crate) use error::SnapshotError;
 pub(crate) use files::{of_objects, print_problems};
 pub(crate) use instance_types::{Chosen, catalog_file, check_region, embedded};
 pub(crate) use node_classes::{add_missing_node_classes, node_classes};
+pub(crate) use scheduler_config::scheduler_config_file;
 pub(crate) use source::{LoadedSnapshot, SnapshotSource};
 
 /// Reads all objects of a source and builds the snapshot.

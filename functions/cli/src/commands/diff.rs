@@ -161,6 +161,7 @@ fn compare(args: &DiffArgs, given: &Given) -> Result<Compared, CommandError> {
         table: None,
         region: args.settings.region.as_deref(),
         now: Some(now),
+        scheduler_config: args.settings.scheduler_config.as_deref(),
         settings: args.settings.settings(),
     };
     let (before, after) = (change.before(), change.after());

@@ -2,13 +2,15 @@
 
 use std::path::Path;
 
+use domain::scheduler::SchedulerConfig;
+use manifests::Object;
 use simulation::scenario::{CatalogChoice, Scenario, ScenarioError};
 
 use crate::bundled::{self, Bundled};
 use crate::commands::replay_error::ReplayError;
 use crate::console;
 use crate::input::{self, InputError};
-use crate::snapshot_source::{SnapshotError, check_region};
+use crate::snapshot_source::{SnapshotError, check_region, scheduler_config_file};
 
 /// Why a scenario cannot be simulated.
 #[derive(Debug, thiserror::Error)]
@@ -19,6 +21,9 @@ pub(crate) enum SimulateError {
     /// The region cannot be had.
     #[error(transparent)]
     Region(Box<SnapshotError>),
+    /// The file of `--scheduler-config` cannot be used.
+    #[error(transparent)]
+    SchedulerConfig(Box<SnapshotError>),
     /// Neither a file nor a bundled scenario.
     #[error("there is no file {0}, and no bundled scenario of that name: they are {1}")]
     Unknown(String, String),
@@ -92,6 +97,25 @@ pub(crate) fn with_variant(scenario: &Scenario, wanted: &str) -> Result<Scenario
         Some(variant) => Ok(scenario.in_variant(variant)),
         None => Err(SimulateError::UnknownVariant(wanted.to_owned(), names().join(", "))),
     }
+}
+
+/// The configuration of the file of `--scheduler-config`; what of it has no effect goes to standard
+/// error.
+pub(crate) fn scheduler_config(
+    path: Option<&Path>,
+) -> Result<Option<SchedulerConfig>, SimulateError> {
+    let Some(path) = path else { return Ok(None) };
+    let (config, warnings) = scheduler_config_file(path)
+        .map_err(|error| SimulateError::SchedulerConfig(Box::new(error)))?;
+    for warning in &warnings {
+        console::warning(warning);
+    }
+    Ok(Some(config))
+}
+
+/// The scenario in a cluster whose scheduler is configured so from the start.
+pub(crate) fn with_scheduler_config(scenario: Scenario, config: &SchedulerConfig) -> Scenario {
+    scenario.with_objects(vec![Object::SchedulerConfig(config.clone())])
 }
 
 /// Sets the region of the scenario, unless it has a catalogue of its own.

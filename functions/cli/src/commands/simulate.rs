@@ -42,7 +42,11 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Status, CommandError> {
             return Ok(Status::Done);
         }
     };
+    let scheduler = scenario::scheduler_config(args.settings.scheduler_config.as_deref())?;
     for (_, scenario) in &mut cases {
+        if let Some(config) = &scheduler {
+            *scenario = scenario::with_scheduler_config(scenario.clone(), config);
+        }
         if let Some(seed) = args.seed {
             scenario.seed = seed;
         }

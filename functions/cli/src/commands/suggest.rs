@@ -5,6 +5,7 @@ use std::path::Path;
 
 use domain::Text;
 use domain::schedule::time_zone;
+use domain::scheduler::SchedulerConfig;
 use manifests::{Object, Source};
 use recording::{Recording, WorkloadKey};
 use serde_json::{Value, json};
@@ -61,6 +62,7 @@ struct Replays<'a> {
     manifests: Manifests,
     catalog: Option<CatalogChoice>,
     under: Option<Scenario>,
+    scheduler: Option<SchedulerConfig>,
     seeds: Vec<u64>,
     args: &'a SuggestArgs,
 }
@@ -86,10 +88,12 @@ impl<'a> Replays<'a> {
             Some(path) => Some(CatalogChoice::Given(Box::new(catalog_file(path)?))),
         };
         let under = args.under.as_deref().map(scenario::load).transpose()?;
+        let scheduler = scenario::scheduler_config(args.settings.scheduler_config.as_deref())?;
         let manifests = manifests_of(&recording, &given);
         let seeds = (0..u64::from(args.seeds)).map(|own| args.seed.wrapping_add(own)).collect();
         let name = stem.into();
-        let own = Self { name, recording, given, manifests, catalog, under, seeds, args };
+        let own =
+            Self { name, recording, given, manifests, catalog, under, scheduler, seeds, args };
         if !own.case(BEFORE, &[], None)?.1.has_node_pool() {
             return Err(SimulateError::from(ReplayError::NoNodePool(own.name.to_string())).into());
         }
@@ -121,6 +125,9 @@ impl<'a> Replays<'a> {
         scenario = scenario.with_objects(objects);
         if let Some(under) = &self.under {
             scenario = under.clone().over(scenario);
+        }
+        if let Some(config) = &self.scheduler {
+            scenario = scenario::with_scheduler_config(scenario, config);
         }
         if let Some(region) = &self.args.settings.region {
             scenario::set_region(&mut scenario, region)?;

@@ -31,6 +31,7 @@ fn source(args: &TopArgs) -> SnapshotSource<'_> {
         table: args.table.as_deref(),
         region: args.region.as_deref(),
         now: args.now,
+        scheduler_config: None,
         settings: domain::settings::Settings::default(),
     }
 }

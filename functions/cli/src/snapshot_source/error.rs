@@ -19,6 +19,14 @@ pub(crate) enum SnapshotError {
         #[source]
         source: CatalogError,
     },
+    /// The file of `--scheduler-config` is not a valid scheduler configuration.
+    #[error("{path} is no usable scheduler configuration: {problems}")]
+    SchedulerConfig {
+        /// The file.
+        path: String,
+        /// Everything that is wrong with it, with line and field.
+        problems: String,
+    },
     /// `--region` names none that the embedded catalogue has.
     #[error("region {region} is not known: it is none of {known}; for others give --catalog")]
     UnknownRegion {

@@ -10,6 +10,7 @@ use manifests::{Object, Objects};
 use super::error::SnapshotError;
 use super::instance_types::{catalog_file, take_embedded, take_given};
 use super::node_classes::add_missing_node_classes;
+use super::scheduler_config::use_scheduler_config;
 use super::source::{LoadedSnapshot, SnapshotSource};
 use crate::view::pod_names::counted;
 use crate::{clock, console, input};
@@ -65,6 +66,7 @@ pub(crate) fn of_objects(
         take_embedded(&mut snapshot, catalog, source.region)?
     };
     warnings.extend(more.iter().map(ToString::to_string).chain(chosen.warnings));
+    warnings.extend(use_scheduler_config(&mut snapshot, source.scheduler_config)?);
     let region_said_by = chosen.said_by;
     Ok(LoadedSnapshot {
         snapshot,
@@ -90,7 +92,7 @@ pub(crate) fn print_problems(objects: &Objects) {
     }
 }
 
-/// `skipped 12 objects of kinds that are not read: ConfigMap 10, Service 2`.
+/// `skipped 12 objects of kinds that are not read: ConfigMap 10, Secret 2`.
 fn skipped(objects: &Objects) -> Option<String> {
     let total: usize = objects.skipped.values().sum();
     let kinds: Vec<_> =

@@ -13,6 +13,7 @@ use kubernetes::{Connection, KubernetesCluster, ListMode, ListedCluster};
 use super::error::{LiveError, SnapshotError};
 use super::fetched::{self, Fetched};
 use super::instance_types::{catalog_file, take_embedded, take_fetched, take_given};
+use super::scheduler_config::use_scheduler_config;
 use super::source::{LoadedSnapshot, SnapshotSource};
 use super::{region, spot_table};
 use crate::clock;
@@ -63,6 +64,7 @@ pub(super) fn load(source: &SnapshotSource<'_>) -> Result<LoadedSnapshot, Snapsh
         take_embedded(&mut snapshot, catalog, source.region)?
     };
     warnings.extend(chosen.warnings);
+    warnings.extend(use_scheduler_config(&mut snapshot, source.scheduler_config)?);
     for warning in &warnings {
         console::warning(warning);
     }

@@ -38,6 +38,8 @@ pub(crate) struct SnapshotSource<'a> {
     pub(crate) region: Option<&'a str>,
     /// `--now`.
     pub(crate) now: Option<Timestamp>,
+    /// `--scheduler-config`.
+    pub(crate) scheduler_config: Option<&'a Path>,
     /// The settings of the snapshot.
     pub(crate) settings: Settings,
 }
@@ -62,6 +64,7 @@ impl<'a> From<&'a SnapshotArgs> for SnapshotSource<'a> {
             table: table.as_deref(),
             region: settings.region.as_deref(),
             now: *now,
+            scheduler_config: settings.scheduler_config.as_deref(),
             settings: settings.settings(),
         }
     }

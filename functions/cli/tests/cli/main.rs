@@ -23,6 +23,7 @@ mod overlays;
 mod pages;
 mod plan;
 mod recordings;
+mod scheduler;
 mod schema;
 mod shell;
 mod simulate;
