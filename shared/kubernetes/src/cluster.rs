@@ -25,6 +25,7 @@ use crate::item::ObjectProblem;
 use crate::kind::{Kind, NODE_CLAIM, NODE_CLASS, NODE_POOL};
 use crate::list_cluster::{Cache, ListMode, ListedCluster, list_cluster};
 use crate::patch::text;
+use crate::scheduler_config::KnownSchedulerConfig;
 use crate::write::event::Recorder;
 
 /// A Kubernetes cluster behind its API server.
@@ -44,6 +45,9 @@ pub struct KubernetesCluster {
     /// Problems that were logged: each is logged once, until it changes.
     reported: RefCell<BTreeSet<ObjectProblem>>,
     recorder: Recorder,
+    /// What ConfigMap `kube-system/outrigger` said of the scheduler when it was read last; `None`
+    /// before that.
+    scheduler: RefCell<Option<KnownSchedulerConfig>>,
 }
 
 impl KubernetesCluster {
@@ -58,6 +62,7 @@ impl KubernetesCluster {
             uids: RefCell::default(),
             reported: RefCell::default(),
             recorder: Recorder::default(),
+            scheduler: RefCell::default(),
         }
     }
 
@@ -72,13 +77,39 @@ impl KubernetesCluster {
     /// RBAC withholds.
     pub async fn list(&self) -> Result<ListedCluster, PortError> {
         let mut cache = self.cache.lock().await;
-        let listed = list_cluster(&self.connection, &self.interner, self.mode, &mut cache).await?;
+        let mut listed =
+            list_cluster(&self.connection, &self.interner, self.mode, &mut cache).await?;
         drop(cache);
+        let KnownSchedulerConfig { config, problems, .. } = self.scheduler_config().await;
+        listed.cluster.listing.objects.scheduler = config;
+        listed.cluster.problems.extend(problems);
+        listed.cluster.problems.sort();
         self.note_uids(&listed.cluster.listing);
         self.log_problems(&listed.cluster.problems);
         let mut demand = self.demand.lock().await;
         demand.note_listing(&listed.cluster.listing, listed.pods, listed.nodes);
         Ok(listed.cluster)
+    }
+
+    /// How the scheduler is configured: as the ConfigMap said when it was read last, or now.
+    async fn scheduler_config(&self) -> KnownSchedulerConfig {
+        let known = self.scheduler.borrow().clone();
+        if let Some(known) = known {
+            return known;
+        }
+        match self.connection.controls().await {
+            Ok(object) => self.note_scheduler_config(object.as_ref()),
+            // Asked for again by the next listing.
+            Err(error) => return KnownSchedulerConfig::unknown(&error),
+        }
+        self.scheduler.borrow().clone().unwrap_or_default()
+    }
+
+    fn note_scheduler_config(&self, object: Option<&ControlsObject>) {
+        let mut known = self.scheduler.borrow_mut();
+        if !known.as_ref().is_some_and(|known| known.is_of(object)) {
+            *known = Some(KnownSchedulerConfig::of(object));
+        }
     }
 
     fn note_uids(&self, listing: &ClusterListing) {
@@ -142,7 +173,9 @@ impl Cluster for KubernetesCluster {
     }
 
     async fn controls(&self) -> Result<Option<ControlsObject>, PortError> {
-        self.connection.controls().await
+        let object = self.connection.controls().await?;
+        self.note_scheduler_config(object.as_ref());
+        Ok(object)
     }
 
     async fn mark_owner(&self, installation: &str, seen: &ControlsObject) -> Result<(), PortError> {

@@ -22,6 +22,7 @@ mod list_cluster;
 mod observe;
 mod patch;
 mod reflector;
+mod scheduler_config;
 mod send;
 mod state;
 mod token;
