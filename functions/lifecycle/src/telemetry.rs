@@ -103,6 +103,8 @@ pub(crate) fn record_report(telemetry: &Telemetry, report: &LifecycleReport) {
         let count = *count as f64;
         telemetry.metrics().gauge("outrigger_object_warnings", &labels, Unit::Count, count);
     }
+    let bound_elsewhere = report.bound_elsewhere;
+    telemetry.metrics().count("outrigger_pods_bound_elsewhere_total", &[], bound_elsewhere);
     record_spot_uptime(telemetry, report);
     if report.left > 0 {
         tracing::info!(left = report.left, "deadline reached, claims left for the next run");

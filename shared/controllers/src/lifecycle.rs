@@ -43,6 +43,7 @@ use crate::safeguards::{Admission, Scope};
 use crate::spot::count_uptime;
 use crate::steps::end::{Counterparts, end_reason};
 use crate::steps::mirror::is_up_to_date;
+use crate::steps::planned_pods::BoundPods;
 use crate::steps::reservation::is_expiring;
 use crate::steps::snapshot::ClusterState;
 
@@ -113,6 +114,7 @@ pub(crate) async fn advance_under<P: Ports>(
         nodes: nodes_by_provider(&observed),
         objects: observed.listing.node_claims.iter().map(|own| (own.claim_uid(), own)).collect(),
         pods: observed.pods_by_node(),
+        bound: BoundPods::of(&observed),
         unreadable: ports.store().unreadable_claims(),
         report,
         events: Vec::new(),
@@ -206,6 +208,8 @@ struct LifecycleRun<'a, P> {
     objects: BTreeMap<&'a Text, &'a NodeClaimObject>,
     /// Bound pods, by Node name.
     pods: BTreeMap<&'a Text, Vec<&'a Pod>>,
+    /// Pods that nodes were launched for, as far as they are bound.
+    bound: BoundPods<'a>,
     /// Names of claims whose records cannot be read.
     unreadable: Vec<Text>,
     report: LifecycleReport,

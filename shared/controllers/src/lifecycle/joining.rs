@@ -233,6 +233,7 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
     /// its claim.
     fn update_conditions(&mut self, record: &mut Cow<'_, ClaimRecord>, node: &Node) {
         record_pod_events(record, self.pods_of(node), self.now);
+        self.report.bound_elsewhere += self.bound.settle(record);
         if let Some(lack) = check_consistency(record, node, self.now) {
             let about = Subject::NodeClaim(record.claim.name.clone());
             self.events.push(Event::new(about, EventReason::FailedConsistencyCheck, lack));

@@ -33,6 +33,8 @@ pub struct LifecycleReport {
     pub instances: BTreeMap<(Text, CapacityType), usize>,
     /// Warnings about NodePools and EC2NodeClasses that are in use, counted by object.
     pub object_warnings: BTreeMap<WarnedObject, usize>,
+    /// Pods that kube-scheduler bound to another Node than the one launched for them; each once.
+    pub bound_elsewhere: usize,
     /// For how long spot instances have run since that was counted last, by instance type and zone.
     pub spot_uptime: BTreeMap<(Text, Text), SignedDuration>,
     /// When to run again; `None` when no work is in flight.

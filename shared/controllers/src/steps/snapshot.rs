@@ -334,12 +334,15 @@ impl<'a> OwnNominations<'a> {
         Self(nodes_of)
     }
 
+    /// Whether the records name a node for a pod.
+    pub fn names(&self, pod: &PodKey, node: &Text) -> bool {
+        self.0.get(pod).is_some_and(|nodes| nodes.contains(node))
+    }
+
     /// Whether the node in a pod's `status.nominatedNodeName` was written there by this
     /// installation.
     pub fn includes(&self, pod: &Pod) -> bool {
-        pod.nominated_node_name
-            .as_ref()
-            .is_some_and(|node| self.0.get(&pod.key).is_some_and(|nodes| nodes.contains(node)))
+        pod.nominated_node_name.as_ref().is_some_and(|node| self.names(&pod.key, node))
     }
 }
 
