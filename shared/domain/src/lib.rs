@@ -10,6 +10,7 @@ pub mod addresses;
 pub mod budget;
 pub mod buffer;
 pub mod cluster_limit;
+pub mod commitment;
 pub mod default_constraints;
 pub mod drain;
 pub mod drift;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::buffer::{CapacityBuffer, PrewarmSchedule, ScaledObject};
 use crate::cluster_limit::ClusterLimit;
+use crate::commitment::Commitment;
 use crate::instance_type::InstanceTypes;
 use crate::node::Node;
 use crate::node_claim::NodeClaim;
@@ -62,6 +63,8 @@ pub struct ClusterObjects {
     pub prewarm_schedules: Vec<PrewarmSchedule>,
     /// ClusterLimits.
     pub cluster_limits: Vec<ClusterLimit>,
+    /// Commitments.
+    pub commitments: Vec<Commitment>,
     /// How the cluster's scheduler is configured: ConfigMap `kube-system/outrigger`, or what stands
     /// in for it.
     pub scheduler: SchedulerConfig,

@@ -111,6 +111,8 @@ pub(crate) static PREWARM_SCHEDULE: Kind =
     Kind::of("PrewarmSchedule", "outrigger.dev", &["v1alpha1"], "prewarmschedules").optional();
 static CLUSTER_LIMIT: Kind =
     Kind::of("ClusterLimit", "outrigger.dev", &["v1alpha1"], "clusterlimits").optional();
+static COMMITMENT: Kind =
+    Kind::of("Commitment", "outrigger.dev", &["v1alpha1"], "commitments").optional();
 static DAEMON_SET: Kind = Kind::of("DaemonSet", "apps", &["v1"], "daemonsets");
 static POD_TEMPLATE: Kind = Kind::of("PodTemplate", "", &["v1"], "podtemplates");
 static BUDGET: Kind = Kind::of("PodDisruptionBudget", "policy", &["v1"], "poddisruptionbudgets");
@@ -131,7 +133,7 @@ static JOB: Kind = Kind::of("Job", "batch", &["v1"], "jobs");
 
 /// Kinds that every listing reads. Pods, by far the longest list, come first, and Nodes after them:
 /// a Node that joins meanwhile is listed without its pods rather than pods without their Node.
-pub(crate) static ALWAYS_READ: [&Kind; 18] = [
+pub(crate) static ALWAYS_READ: [&Kind; 19] = [
     &POD,
     &NODE,
     &NODE_CLAIM,
@@ -150,6 +152,7 @@ pub(crate) static ALWAYS_READ: [&Kind; 18] = [
     &SCALED_OBJECT,
     &PREWARM_SCHEDULE,
     &CLUSTER_LIMIT,
+    &COMMITMENT,
 ];
 
 /// PodTemplates, which are listed only where a CapacityBuffer names one.

@@ -363,6 +363,15 @@ impl<'v> Field<'v> {
         }
     }
 
+    /// A decimal figure as it is written: a string or a number.
+    pub(crate) fn decimal(self) -> Option<std::borrow::Cow<'v, str>> {
+        self.typed("a decimal figure", |value| match &value.data {
+            Data::Text(text) | Data::Decimal(text) => Some(text.as_ref().into()),
+            Data::Integer(number) => Some(number.to_string().into()),
+            _ => None,
+        })
+    }
+
     /// Quantities by resource name, none below zero.
     pub fn resources(self) -> Resources {
         self.entries()

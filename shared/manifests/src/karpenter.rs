@@ -4,6 +4,7 @@ mod addresses;
 mod block_device;
 mod capacity_buffer;
 mod cluster_limit;
+mod commitment;
 mod consolidate_below;
 mod crd;
 mod disruption;
@@ -42,7 +43,7 @@ pub use crd::{CustomResource, custom_resources};
 pub use spot_history::SpotHistoryObject;
 
 /// The kinds that are read.
-pub(crate) const KINDS: [Kind; 9] = [
+pub(crate) const KINDS: [Kind; 10] = [
     Kind {
         group: "karpenter.sh",
         name: "NodePool",
@@ -87,6 +88,12 @@ pub(crate) const KINDS: [Kind; 9] = [
         name: "ClusterLimit",
         versions: &["v1alpha1"],
         read: |root| cluster_limit::read_cluster_limit(root).map(Object::ClusterLimit),
+    },
+    Kind {
+        group: "outrigger.dev",
+        name: "Commitment",
+        versions: &["v1alpha1"],
+        read: |root| commitment::read_commitment(root).map(Object::Commitment),
     },
     Kind {
         group: "outrigger.dev",

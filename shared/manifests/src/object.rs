@@ -8,6 +8,7 @@ use documents::Value;
 use domain::Text;
 use domain::buffer::{CapacityBuffer, PrewarmSchedule, ScaledObject};
 use domain::cluster_limit::ClusterLimit;
+use domain::commitment::Commitment;
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
 use domain::node_class::Ec2NodeClass;
@@ -42,6 +43,8 @@ pub enum Object {
     ScaledObject(ScaledObject),
     /// `outrigger.dev` ClusterLimit.
     ClusterLimit(ClusterLimit),
+    /// `outrigger.dev` Commitment.
+    Commitment(Commitment),
     /// `outrigger.dev` PrewarmSchedule.
     PrewarmSchedule(PrewarmSchedule),
     /// `outrigger.dev` SpotHistory.
@@ -163,6 +166,7 @@ impl Object {
             Self::CapacityBuffer(object) => keyed("CapacityBuffer", &object.key),
             Self::ScaledObject(object) => keyed("ScaledObject", &object.key),
             Self::ClusterLimit(object) => named("ClusterLimit", &object.name),
+            Self::Commitment(object) => named("Commitment", &object.name),
             Self::PrewarmSchedule(object) => keyed("PrewarmSchedule", &object.key),
             Self::SpotHistory(object) => named("SpotHistory", &object.name),
             Self::Pod(object) => keyed("Pod", &object.pod.key),

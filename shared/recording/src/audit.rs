@@ -22,7 +22,7 @@ use crate::recorder::Recorder;
 const POD_TEMPLATE_HASH: &str = "pod-template-hash";
 
 /// Resources of objects that are recorded by their manifests, with their kinds.
-const OBJECTS: [(&str, &str); 15] = [
+const OBJECTS: [(&str, &str); 16] = [
     ("nodepools", "NodePool"),
     ("ec2nodeclasses", "EC2NodeClass"),
     ("nodeoverlays", "NodeOverlay"),
@@ -37,6 +37,7 @@ const OBJECTS: [(&str, &str); 15] = [
     ("scaledobjects", "ScaledObject"),
     ("prewarmschedules", "PrewarmSchedule"),
     ("clusterlimits", "ClusterLimit"),
+    ("commitments", "Commitment"),
     ("nodes", "Node"),
 ];
 

@@ -28,7 +28,7 @@ const DRIVEN_OFF: [&str; 4] = ["Evicted", "TaintManagerEviction", "Preempted", "
 /// Kinds whose pods come from a template of theirs.
 const WITH_TEMPLATE: [&str; 5] = ["ReplicaSet", "Deployment", "StatefulSet", "Job", "CronJob"];
 /// Kinds that a recording holds by their manifests.
-const RECORDED: [&str; 14] = [
+const RECORDED: [&str; 15] = [
     "NodePool",
     "EC2NodeClass",
     "NodeOverlay",
@@ -43,6 +43,7 @@ const RECORDED: [&str; 14] = [
     "ScaledObject",
     "PrewarmSchedule",
     "ClusterLimit",
+    "Commitment",
 ];
 
 /// Why Events make no recording.

@@ -8,6 +8,7 @@
 
 mod capacity_buffer;
 mod cluster_limit;
+mod commitment;
 mod common;
 mod kind;
 mod node_claim;
@@ -29,6 +30,7 @@ pub fn custom_resources() -> Vec<CustomResource> {
         node_overlay::kind(),
         node_pool::kind(),
         cluster_limit::kind(),
+        commitment::kind(),
         prewarm_schedule::kind(),
     ];
     kinds.into_iter().map(Kind::definition).collect()

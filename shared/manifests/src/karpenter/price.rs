@@ -1,4 +1,4 @@
-//! `price` and `priceAdjustment` of NodeOverlays, exactly.
+//! `price` and `priceAdjustment` of NodeOverlays, prices and discounts of Commitments, exactly.
 
 use domain::money::UsdPerHour;
 use domain::overlay::PriceChange;
@@ -14,6 +14,11 @@ pub(crate) enum PriceError {
         "{0:?} is not a price adjustment: it takes a sign and an amount or a percentage, such as -0.05, +10% or -100%"
     )]
     Adjustment(String),
+    /// Not a discount.
+    #[error(
+        "{0:?} is not a discount: it takes a percentage above 0 and below 100 with at most two decimals, such as 37.5"
+    )]
+    Discount(String),
     /// Below -100%.
     #[error("{0:?} would make the price negative: at most -100% is possible")]
     BelowZero(String),
@@ -32,6 +37,25 @@ pub(crate) fn parse_price(text: &str) -> Result<PriceChange, PriceError> {
     scaled(text, 9)
         .map(|nanos| PriceChange::Absolute(UsdPerHour::from_nanos(nanos)))
         .ok_or_else(|| PriceError::TooLarge(text.to_owned()))
+}
+
+/// Reads dollars an hour: digits, with a fraction or without; no sign, no exponent.
+pub(crate) fn parse_usd(text: &str) -> Result<UsdPerHour, PriceError> {
+    match parse_price(text)? {
+        PriceChange::Absolute(price) => Ok(price),
+        PriceChange::Add(_) | PriceChange::Scale(_) => Err(PriceError::Price(text.to_owned())),
+    }
+}
+
+/// Reads a discount in percent, with at most two decimals, as hundredths of a percent.
+pub(crate) fn parse_discount(text: &str) -> Result<u32, PriceError> {
+    let malformed = || PriceError::Discount(text.to_owned());
+    let decimals = text.split_once('.').map_or(0, |(_, fraction)| fraction.len());
+    if !is_decimal(text) || !text.ends_with(|c: char| c.is_ascii_digit()) || decimals > 2 {
+        return Err(malformed());
+    }
+    let parts = scaled(text, 2).and_then(|parts| u32::try_from(parts).ok());
+    parts.filter(|parts| (1..10_000).contains(parts)).ok_or_else(malformed)
 }
 
 /// Reads `priceAdjustment`: a signed amount in US dollars an hour, or a signed percentage.
@@ -89,6 +113,16 @@ mod tests {
             assert_eq!(parse_price(text), Err(PriceError::Price(text.into())));
         }
         assert!(matches!(parse_price("99999999999"), Err(PriceError::TooLarge(_))));
+    }
+
+    #[test]
+    fn discounts_are_between_nothing_and_all() {
+        assert_eq!(parse_discount("37"), Ok(3_700));
+        assert_eq!(parse_discount("37.5"), Ok(3_750));
+        assert_eq!(parse_discount("0.01"), Ok(1));
+        for text in ["", "0", "100", "-5", "37.555", "50%", "1e1", "5."] {
+            assert_eq!(parse_discount(text), Err(PriceError::Discount(text.into())));
+        }
     }
 
     #[test]

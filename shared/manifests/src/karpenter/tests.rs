@@ -1,6 +1,7 @@
 //! Rules of the kinds, each as a user meets it: a manifest in, an object or an error out.
 
 mod capacity;
+mod commitment;
 mod node_class;
 mod node_pool;
 mod options;

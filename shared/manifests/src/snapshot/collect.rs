@@ -53,6 +53,7 @@ impl ObjectCollector {
             Object::CapacityBuffer(object) => objects.capacity_buffers.push(object),
             Object::ScaledObject(object) => objects.scaled_objects.push(object),
             Object::ClusterLimit(object) => objects.cluster_limits.push(object),
+            Object::Commitment(object) => objects.commitments.push(object),
             Object::PrewarmSchedule(object) => objects.prewarm_schedules.push(object),
             Object::SpotHistory(object) => spot.merge(object.history),
             Object::Node(object) => objects.nodes.push(object),

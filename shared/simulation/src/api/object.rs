@@ -4,6 +4,7 @@ use std::fmt;
 
 use domain::buffer::{CapacityBuffer, PrewarmSchedule, ScaledObject};
 use domain::cluster_limit::ClusterLimit;
+use domain::commitment::Commitment;
 use domain::label::Labels;
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
@@ -44,6 +45,7 @@ pub enum Kind {
     ScaledObject,
     PrewarmSchedule,
     ClusterLimit,
+    Commitment,
     Service,
     ConfigMap,
 }
@@ -258,6 +260,7 @@ object!(SchedulerConfig, ConfigMap, Text, scheduler_configs, |_config| "outrigge
 object!(CapacityBuffer, CapacityBuffer, ObjectKey, capacity_buffers, |buffer| buffer.key.clone());
 object!(ScaledObject, ScaledObject, ObjectKey, scaled_objects, |scaled| scaled.key.clone());
 object!(ClusterLimit, ClusterLimit, Text, cluster_limits, |limit| limit.name.clone());
+object!(Commitment, Commitment, Text, commitments, |commitment| commitment.name.clone());
 object!(PrewarmSchedule, PrewarmSchedule, ObjectKey, prewarm_schedules, |schedule| schedule
     .key
     .clone());

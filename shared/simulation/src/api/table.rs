@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use domain::Text;
 use domain::buffer::{CapacityBuffer, PrewarmSchedule, ScaledObject};
 use domain::cluster_limit::ClusterLimit;
+use domain::commitment::Commitment;
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
 use domain::node_class::Ec2NodeClass;
@@ -53,4 +54,5 @@ pub struct Tables {
     pub(super) scaled_objects: Rows<ObjectKey, ScaledObject>,
     pub(super) prewarm_schedules: Rows<ObjectKey, PrewarmSchedule>,
     pub(super) cluster_limits: Rows<Text, ClusterLimit>,
+    pub(super) commitments: Rows<Text, Commitment>,
 }

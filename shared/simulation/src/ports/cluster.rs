@@ -83,6 +83,7 @@ pub(crate) fn listing_of(world: &World) -> ClusterListing {
         scaled_objects: list(world),
         prewarm_schedules: list(world),
         cluster_limits: list(world),
+        commitments: list(world),
         scheduler: list(world).pop().unwrap_or_default(),
     };
     ClusterListing {

@@ -32,7 +32,7 @@ const NOT_OBJECTS: [&str; 9] = [
 ];
 
 /// Kinds of which nothing is deleted but what a scenario deletes.
-const APPLIED: [Kind; 11] = [
+const APPLIED: [Kind; 12] = [
     Kind::NodePool,
     Kind::EC2NodeClass,
     Kind::NodeOverlay,
@@ -44,6 +44,7 @@ const APPLIED: [Kind; 11] = [
     Kind::ScaledObject,
     Kind::PrewarmSchedule,
     Kind::ClusterLimit,
+    Kind::Commitment,
 ];
 
 /// How a run is recorded.

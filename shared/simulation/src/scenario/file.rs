@@ -475,8 +475,9 @@ pub(super) const NAMESPACED: [(Kind, &str); 8] = [
     (Kind::PrewarmSchedule, "PrewarmSchedule"),
 ];
 
-pub(super) const OF_CLUSTER: [(Kind, &str); 9] = [
+pub(super) const OF_CLUSTER: [(Kind, &str); 10] = [
     (Kind::ClusterLimit, "ClusterLimit"),
+    (Kind::Commitment, "Commitment"),
     (Kind::Node, "Node"),
     (Kind::NodePool, "NodePool"),
     (Kind::EC2NodeClass, "EC2NodeClass"),

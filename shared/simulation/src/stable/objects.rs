@@ -44,6 +44,7 @@ pub(super) fn adopted(snapshot: &ClusterSnapshot) -> Adopted {
         scaled_objects,
         prewarm_schedules,
         cluster_limits,
+        commitments,
         scheduler,
     } = &snapshot.objects;
     let mut objects = Vec::new();
@@ -70,6 +71,7 @@ pub(super) fn adopted(snapshot: &ClusterSnapshot) -> Adopted {
     objects.extend(capacity_buffers.iter().cloned().map(Object::CapacityBuffer));
     objects.extend(scaled_objects.iter().cloned().map(Object::ScaledObject));
     objects.extend(cluster_limits.iter().cloned().map(Object::ClusterLimit));
+    objects.extend(commitments.iter().cloned().map(Object::Commitment));
     objects.extend(prewarm_schedules.iter().cloned().map(Object::PrewarmSchedule));
     let deployments: BTreeSet<&ObjectKey> = deployments.iter().map(|own| &own.key).collect();
     let mut owners = BTreeMap::new();

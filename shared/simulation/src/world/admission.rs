@@ -43,6 +43,7 @@ impl World {
             }
             Object::PrewarmSchedule(object) => self.store(object),
             Object::ClusterLimit(object) => self.store(object),
+            Object::Commitment(object) => self.store(object),
             Object::Pod(mut object) => {
                 self.settle_priority(&mut object.pod.spec, &object.priority);
                 self.create_pod(object.pod);
@@ -154,6 +155,9 @@ impl World {
             Kind::ScaledObject => self.api.remove::<domain::buffer::ScaledObject>(key).is_ok(),
             Kind::ClusterLimit => {
                 self.api.remove::<domain::cluster_limit::ClusterLimit>(&key.name).is_ok()
+            }
+            Kind::Commitment => {
+                self.api.remove::<domain::commitment::Commitment>(&key.name).is_ok()
             }
             Kind::PrewarmSchedule => {
                 self.api.remove::<domain::buffer::PrewarmSchedule>(key).is_ok()

@@ -70,6 +70,11 @@ impl Schema {
         Self(Map::new()).with("x-kubernetes-int-or-string", true).pattern("^[0-9]+$")
     }
 
+    /// A decimal figure from zero up: a number, or the same in quotes.
+    pub(super) fn decimal() -> Self {
+        Self(Map::new()).with("x-kubernetes-int-or-string", true).pattern(r"^[0-9]+(\.[0-9]+)?$")
+    }
+
     pub(super) fn object<N: Into<String>>(fields: impl IntoIterator<Item = (N, Self)>) -> Self {
         let fields = fields.into_iter().map(|(name, field)| (name.into(), field.into_value()));
         Self::of_type("object").with("properties", fields.collect::<Map<_, _>>())
