@@ -21,6 +21,7 @@ pub fn document(plan: &Plan) -> Value {
         candidates: _,
         virtual_pods: _,
         totals,
+        committed: _,
         figures: _,
     } = plan;
     json!({

@@ -5,12 +5,18 @@
     reason = "helpers of tests, which clippy does not exempt as it does tests"
 )]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use domain::addresses::{AddressPolicy, FreeAddresses};
 use domain::cluster_limit::ClusterLimit;
+use domain::commitment::{
+    Commitment, Commitments, Instance, ReservedInstances, SavingsPlan, Terms, Usage,
+};
 use domain::drift_waves::{DriftHalt, DriftWaves};
-use domain::instance_type::{InstanceType, Offering};
+use domain::instance_type::{CapacityType, InstanceType, Offering};
+use domain::label::Labels;
+use domain::money::UsdPerHour;
+use domain::node_offering::offering_of;
 use domain::node_pool::NodePool;
 use domain::pdb::CountOrPercent;
 use domain::plan::{Plan, PlannedDisruption};
@@ -28,6 +34,35 @@ use outrigger_tests::generator::{Contents, TopologyRules, cluster, cluster_of, n
 use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::{RngAlgorithm, RngSeed};
+
+/// What a plan's launches add beyond commitments to nodes that are there.
+fn beyond(snapshot: &ClusterSnapshot, plan: &Plan) -> UsdPerHour {
+    let commitments = Commitments::of(&snapshot.objects.commitments, snapshot.now).unwrap();
+    let mut usage = Usage::new();
+    let mut others = UsdPerHour::ZERO;
+    let own = |labels: &Labels| {
+        let instance_type = labels.get(label::INSTANCE_TYPE)?.clone();
+        Some(Instance { instance_type, zone: labels.get(label::ZONE)?.clone() })
+    };
+    for node in snapshot.objects.nodes.iter().filter(|node| !node.is_disrupted()) {
+        let types = &snapshot.instance_types.default;
+        let offering = own(&node.labels)
+            .and_then(|own| offering_of(&node.labels, types.named(&own.instance_type)?))
+            .filter(|own| own.capacity_type == CapacityType::OnDemand);
+        if let Some((offering, instance)) = offering.zip(own(&node.labels)) {
+            usage.add(&instance, offering.price);
+        }
+    }
+    let before = commitments.remaining(&usage);
+    for own in plan.node_claims.iter().map(|claim| &claim.offering) {
+        let (instance_type, zone) = (own.instance_type.clone(), own.zone.clone());
+        match own.capacity_type {
+            CapacityType::OnDemand => usage.add(&Instance { instance_type, zone }, own.price),
+            _ => others += own.price,
+        }
+    }
+    others + commitments.remaining(&usage) - before
+}
 
 /// The same cases in every run: what fails here fails everywhere, and nothing else does.
 fn config(cases: u32) -> ProptestConfig {
@@ -147,6 +182,45 @@ proptest! {
         let plan = planning::plan(&snapshot);
         let violations = checker::check(&snapshot, &plan);
         prop_assert!(violations.is_empty(), "{:#?}\n{:#?}", violations, plan);
+    }
+
+    #[test]
+    fn commitments_never_make_launches_dearer_and_the_checker_agrees(
+        snapshot in cluster(),
+        cents in 1_i64..300,
+        percent in 1_u32..99,
+        reserved in prop::option::of((any::<Index>(), 1_u32..5)),
+    ) {
+        let mut snapshot = snapshot;
+        let unaware = planning::scheduling::schedule(&snapshot);
+        let named = |name: &str, terms| {
+            Commitment { name: name.into(), terms, share: 100, start: None, end: None }
+        };
+        let hourly = UsdPerHour::from_nanos(cents * 10_000_000);
+        let (family, rates) = (None, BTreeMap::new());
+        let plan = SavingsPlan { family, hourly, discount: Some(percent * 100), rates };
+        let mut commitments = vec![named("plan", Terms::SavingsPlan(plan))];
+        let types = &snapshot.instance_types.default;
+        if let Some((index, count)) = reserved.filter(|_| !types.is_empty()) {
+            let instance_type = &types[index.index(types.len())];
+            let terms = ReservedInstances {
+                instance_type: instance_type.name.clone(), count, zone: None, hourly: None,
+            };
+            commitments.push(named("reserved", Terms::ReservedInstances(terms)));
+        }
+        snapshot.objects.commitments = commitments;
+        for plan in [
+            planning::plan(&snapshot),
+            planning::scheduling::schedule(&snapshot),
+        ] {
+            let violations = checker::check(&snapshot, &plan);
+            prop_assert!(violations.is_empty(), "{:#?}\n{:#?}", violations, plan);
+        }
+        let aware = planning::scheduling::schedule(&snapshot);
+        if aware.unschedulable == unaware.unschedulable {
+            let (own, other) = (beyond(&snapshot, &aware), beyond(&snapshot, &unaware));
+            prop_assert!(own <= other, "{} is more than {}\n{:#?}", own, other, aware);
+        }
     }
 
     #[test]

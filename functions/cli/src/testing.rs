@@ -125,6 +125,7 @@ pub(crate) fn claim(name: &str, pods: &[&str]) -> PlannedNodeClaim {
 pub(crate) fn plan() -> Plan {
     let key = |name: &str| PodKey::new("default", name);
     Plan {
+        committed: None,
         node_claims: vec![claim("default-x7k2p", &["api-0"])],
         placements: vec![Placement { pod: key("web-2"), node: "ip-10-0-0-1".into() }],
         unschedulable: vec![UnschedulablePod {
@@ -250,6 +251,7 @@ pub(crate) fn report() -> Report {
         },
         cost: Cost {
             total_nano_usd: 16_000_000,
+            covered_nano_usd: None,
             peak_hourly: usd(0.0806),
             percent_of_bound: None,
             final_hourly: usd(0.0403),

@@ -3,6 +3,7 @@
 pub(crate) mod amounts;
 pub(crate) mod blocked;
 pub(crate) mod cluster_use;
+pub(crate) mod committed;
 pub(crate) mod comparison;
 pub(crate) mod cost_split;
 pub(crate) mod diff;

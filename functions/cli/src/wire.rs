@@ -7,6 +7,7 @@
 pub(crate) mod basis;
 pub(crate) mod claim;
 mod code;
+mod committed;
 pub(crate) mod comparison;
 pub(crate) mod diff;
 mod drain;

@@ -2,7 +2,7 @@
 
 use controllers::provisioning::{ExpendablePods, ProvisioningReport, UsdUsage};
 use controllers::steps::schedule::Scaling;
-use domain::plan::Totals;
+use domain::plan::{CommittedTotals, Totals};
 use domain::resource::USD_PER_HOUR;
 use lambda::Telemetry;
 use lambda::metrics::Unit;
@@ -79,6 +79,14 @@ fn record_gauges(telemetry: &Telemetry, report: &ProvisioningReport) {
         }
     }
     record_costs(telemetry, &plan.totals);
+    let Some(CommittedTotals { after, .. }) = &plan.committed else { return };
+    for own in &after.commitments {
+        let labels = [("commitment", &*own.name)];
+        let used = f64::from(own.per_mille()) / 10.0;
+        metrics.gauge("outrigger_commitment_utilization", &labels, Unit::None, used);
+    }
+    let covered = after.covered.to_f64();
+    metrics.gauge("outrigger_commitments_covered_hourly_usd", &[], Unit::None, covered);
 }
 
 fn record_costs(telemetry: &Telemetry, totals: &Totals) {

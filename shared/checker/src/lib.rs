@@ -18,6 +18,7 @@ mod catalogue;
 mod claim;
 mod claim_weight;
 mod cluster_index;
+mod commitment;
 mod daemons;
 mod disruption;
 mod disruption_entry;

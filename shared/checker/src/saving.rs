@@ -9,6 +9,7 @@ use domain::money::UsdPerHour;
 use domain::reason::DisruptionReason;
 
 use crate::claim_weight::ClaimWeights;
+use crate::commitment::{Committed, is_on_demand};
 use crate::disruption_entry::DisruptionEntry;
 use crate::offering::PRICE_TOLERANCE;
 use crate::place::{Place, PlaceId};
@@ -35,10 +36,7 @@ pub(crate) fn check(index: &PlanIndex<'_>, entry: &DisruptionEntry<'_>, report: 
     if !consolidates || index.cluster.has_overlays || entry.places.is_empty() {
         return;
     }
-    let prices = entry.places.iter().map(|place| node_price(index, &index.places[*place]));
-    let Some(before) = prices.sum::<Option<UsdPerHour>>() else { return };
-    let after: UsdPerHour = planned.replacements.iter().map(|claim| claim.offering.price).sum();
-    let saved = before - after;
+    let Some(saved) = saved_by(index, entry) else { return };
     if !planned.replacements.is_empty() && saved <= PRICE_TOLERANCE {
         let message = format!("replacements cost as much as the nodes: it saves {saved}");
         report.add(Rule::NoSaving, entry.subject(), message);
@@ -51,10 +49,29 @@ pub(crate) fn check(index: &PlanIndex<'_>, entry: &DisruptionEntry<'_>, report: 
     }
 }
 
+/// What a disruption saves; `None` where that is not known. Where commitments hold, that depends on
+/// what the plan does besides: one disruption is judged, of several none.
+fn saved_by(index: &PlanIndex<'_>, entry: &DisruptionEntry<'_>) -> Option<UsdPerHour> {
+    let place = |place: &PlaceId| &index.places[*place];
+    let Some(committed) = Committed::of(index) else {
+        let before = entry.places.iter().map(|own| node_price(index, place(own)));
+        let claims = entry.planned.replacements.iter();
+        let after: UsdPerHour = claims.map(|claim| claim.offering.price).sum();
+        return Some(before.sum::<Option<UsdPerHour>>()? - after);
+    };
+    if !committed.is_exact || index.plan.disruptions.len() > 1 {
+        return None;
+    }
+    let others = entry.places.iter().map(place).filter(|own| !is_on_demand(own));
+    let others = others.map(|own| node_price(index, own)).sum::<Option<UsdPerHour>>()?;
+    Some(committed.saved_by(index, entry, others))
+}
+
 /// What is saved is more than what interruptions of the pods cost where they go, beyond what they
 /// cost where they are.
 fn check_interruptions(index: &PlanIndex<'_>, entry: &DisruptionEntry<'_>, report: &mut Report) {
-    if !index.cluster.weights.is_any() {
+    // What nodes cost beyond commitments depends on all that run beside them.
+    if !index.cluster.weights.is_any() || Committed::of(index).is_some() {
         return;
     }
     let weighed = |id: PlaceId, more: &[PodId]| {
@@ -129,7 +146,10 @@ pub(crate) fn check_lower_bound(index: &PlanIndex<'_>, report: &mut Report) {
     let Some(bound) = plan.totals.lower_bound.filter(|_| plan.unschedulable.is_empty()) else {
         return;
     };
-    let cost: UsdPerHour = plan.node_claims.iter().map(|claim| claim.offering.price).sum();
+    let cost = match Committed::of(index).filter(|own| own.is_exact) {
+        Some(committed) => committed.cost_of(&plan.node_claims),
+        None => plan.node_claims.iter().map(|claim| claim.offering.price).sum(),
+    };
     if bound > cost + BOUND_TOLERANCE {
         let message = format!("the lower bound is {bound}, the plan itself costs {cost}");
         report.add(Rule::LowerBound, "totals", message);

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::commitment::Bill;
 use crate::instance_type::CapacityType;
 use crate::label::Labels;
 use crate::money::UsdPerHour;
@@ -40,8 +41,22 @@ pub struct Plan {
     pub virtual_pods: Vec<PlannedVirtualPod>,
     /// What it comes to.
     pub totals: Totals,
+    /// What commitments cover of what it comes to; `None` where none holds.
+    pub committed: Option<CommittedTotals>,
     /// What it was chosen from.
     pub figures: PlanFigures,
+}
+
+/// What commitments cover of on-demand nodes before a plan, and once it is carried out.
+///
+/// Prices of a plan are on-demand and spot prices throughout; what they come to beyond the
+/// commitments is that less what is covered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CommittedTotals {
+    /// Before.
+    pub before: Bill,
+    /// After.
+    pub after: Bill,
 }
 
 /// What a plan was chosen from, and what it approved: for metrics and events.

@@ -6,6 +6,7 @@
 
 mod catalogue;
 mod cluster;
+mod commitment;
 mod node;
 mod plan;
 mod pod;
@@ -14,6 +15,7 @@ mod values;
 
 pub(crate) use catalogue::{instance_type, offering, reserved, with_spot};
 pub(crate) use cluster::{Cluster, cluster};
+pub(crate) use commitment::{reserved_instances, savings_plan};
 pub(crate) use node::{NodeMaker, node};
 pub(crate) use plan::{
     claim_of, disrupted_for, is_disrupted, listed, place_of, pods_by_zone, reasons, unfit,

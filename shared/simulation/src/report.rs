@@ -434,6 +434,8 @@ pub struct NodeRow {
 pub struct Cost {
     /// Of all instances over the whole run, in billionths of a US dollar.
     pub total_nano_usd: i128,
+    /// How much of that commitments covered; `None` where none ever covered anything.
+    pub covered_nano_usd: Option<i128>,
     /// At the dearest moment.
     pub peak_hourly: UsdPerHour,
     /// At the end.
@@ -487,6 +489,12 @@ impl Cost {
     #[expect(clippy::cast_precision_loss, reason = "output only")]
     pub fn total_usd(&self) -> f64 {
         self.total_nano_usd as f64 / 1e9
+    }
+
+    /// How much of that commitments covered, in dollars, for output only.
+    #[expect(clippy::cast_precision_loss, reason = "output only")]
+    pub fn covered_usd(&self) -> Option<f64> {
+        self.covered_nano_usd.map(|covered| covered as f64 / 1e9)
     }
 
     /// A month at the dearest moment's price.

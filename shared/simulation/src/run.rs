@@ -335,6 +335,7 @@ impl Simulation {
             pricing: world.ec2().types().pricing.clone(),
             cost: Cost {
                 total_nano_usd: world.cost_nano_usd(),
+                covered_nano_usd: Some(world.covered_nano_usd()).filter(|covered| *covered > 0),
                 peak_hourly,
                 final_hourly: last.hourly,
                 percent_of_bound: self.percent_of_bound.get(),

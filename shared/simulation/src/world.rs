@@ -6,6 +6,7 @@
 
 mod admission;
 mod adoption;
+mod committed;
 mod deletion;
 mod eviction;
 mod fault;
@@ -148,6 +149,8 @@ pub struct World {
     pub(crate) moved: BTreeMap<(OwnerKind, ObjectKey), Timestamp>,
     /// What all instances have cost so far, in billionths of a dollar an hour times milliseconds.
     cost_nano_usd_millis_per_hour: i128,
+    /// How much of that commitments covered.
+    covered_nano_usd_millis_per_hour: i128,
     /// How many calls the controllers have made.
     calls: u64,
     /// How many of those may have changed something.
@@ -217,6 +220,7 @@ impl World {
             each_wait: Vec::new(),
             moved: BTreeMap::new(),
             cost_nano_usd_millis_per_hour: 0,
+            covered_nano_usd_millis_per_hour: 0,
             calls: 0,
             effects: 0,
             settled_revision: None,
@@ -263,6 +267,16 @@ impl World {
         self.cost_nano_usd_millis_per_hour / MILLIS_PER_HOUR
     }
 
+    /// How much of that commitments covered, in billionths of a US dollar, rounded down.
+    pub fn covered_nano_usd(&self) -> i128 {
+        self.covered_nano_usd_millis_per_hour / MILLIS_PER_HOUR
+    }
+
+    /// What all instances have cost so far beyond commitments, in billionths of a US dollar.
+    pub fn remaining_nano_usd(&self) -> i128 {
+        self.cost_nano_usd() - self.covered_nano_usd()
+    }
+
     /// Lets time pass until a moment, with everything that is due on the way.
     pub fn advance_to(&mut self, moment: Timestamp) {
         self.settle();
@@ -279,6 +293,10 @@ impl World {
     fn pass_time(&mut self, to: Timestamp) {
         let millis = to.duration_since(self.now).as_millis();
         self.cost_nano_usd_millis_per_hour += i128::from(self.ec2.hourly().nanos()) * millis;
+        if millis > 0 {
+            let covered = self.covered_hourly();
+            self.covered_nano_usd_millis_per_hour += i128::from(covered.nanos()) * millis;
+        }
         self.now = self.now.max(to);
     }
 

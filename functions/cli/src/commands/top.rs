@@ -51,7 +51,11 @@ pub(crate) fn run(args: &TopArgs) -> Result<Status, CommandError> {
         select_nodes(&mut snapshot, &selector.0);
     }
     let columns = NodeColumns::of(&snapshot, &args.resources, &args.label_columns);
-    let cluster_use = ClusterUse::of(&snapshot, &Plan::default());
+    let mut cluster_use = ClusterUse::of(&snapshot, &Plan::default());
+    if args.node_selector.is_some() {
+        // Commitments are applied to all nodes together: of some, nothing can be said.
+        cluster_use.committed = None;
+    }
     let split = args.by.clone().map(|by| CostSplit::of(&snapshot, &cluster_use.rows, by));
     let output = match args.output {
         TopFormat::Text => {

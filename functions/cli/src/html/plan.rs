@@ -11,6 +11,7 @@ use crate::html::page::{Page, figure, fold};
 use crate::html::planned;
 use crate::text::plan::idle;
 use crate::view::blocked::{self, BlockedGroup};
+use crate::view::committed::Percent;
 use crate::view::money::{Monthly, Savings};
 use crate::view::node_row;
 use crate::view::pod_names::{PodNames, counted};
@@ -37,6 +38,7 @@ pub(crate) fn plan(
         candidates: _,
         virtual_pods: _,
         totals,
+        committed: _,
         figures: _,
     } = plan;
     let data = planned::data("plan", snapshot, plan);
@@ -110,6 +112,12 @@ fn figures(plan: &Plan, totals: &Totals) -> Markup {
         div.figures {
             (figure(&Monthly(*hourly_before).to_string(), &format!("a month before ({hourly_before})")))
             (figure(&Monthly(*hourly_after).to_string(), &format!("a month after ({hourly_after})")))
+            @if let Some(own) = &plan.committed {
+                (figure(&own.after.covered.to_string(), "covered by commitments after"))
+                @for own in &own.after.commitments {
+                    (figure(&Percent(own.per_mille()).to_string(), &format!("of {} used", own.name)))
+                }
+            }
             (figure(&pending_pods.to_string(), "pods waited"))
             (figure(&plan.unschedulable.len().to_string(), "have no place"))
             @if let Some(bound) = lower_bound.filter(|_| !plan.node_claims.is_empty()) {

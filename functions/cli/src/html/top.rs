@@ -10,6 +10,7 @@ use crate::html::node_table::node_table;
 use crate::html::page::{Page, figure, fold};
 use crate::text::until_stable::side_line;
 use crate::view::cluster_use::ClusterUse;
+use crate::view::committed::Percent;
 use crate::view::cost_split::{CostSplit, Share, shown_name};
 use crate::view::money::Monthly;
 use crate::view::node_row::{Usage, without_price};
@@ -23,7 +24,7 @@ pub(crate) fn top(
     split: Option<&CostSplit>,
     prices: &PriceNote,
 ) -> Result<String, serde_json::Error> {
-    let ClusterUse { rows, cpu, memory, pods, pending, price, .. } = cluster_use;
+    let ClusterUse { rows, cpu, memory, pods, pending, price, committed, .. } = cluster_use;
     let nodes: Vec<SideNode<'_>> =
         rows.iter().map(|row| SideNode { rows: vec![Some(row)], text: None }).collect();
     let mut data = PageData::new("top");
@@ -36,6 +37,12 @@ pub(crate) fn top(
     let lead = html! {
         div.figures {
             (figure(&Monthly(*price).to_string(), &format!("a month ({price})")))
+            @if let Some(bill) = committed {
+                (figure(&bill.covered.to_string(), "of it covered by commitments"))
+                @for own in &bill.commitments {
+                    (figure(&Percent(own.per_mille()).to_string(), &format!("of {} used", own.name)))
+                }
+            }
             (figure(&rows.len().to_string(), "nodes"))
             (figure(&percent(*cpu), "of their CPU is requested"))
             (figure(&percent(*memory), "of their memory"))

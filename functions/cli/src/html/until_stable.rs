@@ -32,8 +32,8 @@ pub(crate) fn until_stable(
     let lead = html! {
         @for assumption in &own.assumptions { p.about { (assumption) } }
         div.figures {
-            (figure(&Monthly(own.from.price).to_string(), "a month now"))
-            (figure(&Monthly(own.to.price).to_string(), "a month then"))
+            (figure(&Monthly(own.from.remaining()).to_string(), "a month now"))
+            (figure(&Monthly(own.to.remaining()).to_string(), "a month then"))
             (figure(&exact(own.elapsed), "until the last change"))
             (figure(&own.evictions.to_string(), "evictions"))
         }

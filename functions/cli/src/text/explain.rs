@@ -236,6 +236,13 @@ fn say_of_node(
         return;
     }
     residents(page, name, snapshot, plan);
+    if let Some(saved) = planning::price_beyond_commitments(snapshot, name) {
+        let price = row.price.unwrap_or_default();
+        page.line(format!(
+            "  It costs {price} on demand; beyond commitments, going alone it {}.",
+            saved.would_save()
+        ));
+    }
     let taken: Option<&PlannedDisruption> =
         plan.disruptions.iter().find(|taken| taken.nodes.iter().any(|node| &**node == name));
     if let Some(taken) = taken {

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use domain::money::UsdPerHour;
 use domain::plan::{
-    BlockedNode, Placement, Plan, PlannedDisruption, PlannedNodeClaim, Totals, UnschedulablePod,
+    BlockedNode, CommittedTotals, Placement, Plan, PlannedDisruption, PlannedNodeClaim, Totals,
+    UnschedulablePod,
 };
 use domain::pod::PodKey;
 use domain::snapshot::ClusterSnapshot;
@@ -16,6 +17,7 @@ use crate::text::page::Page;
 use crate::text::paint::Role;
 use crate::view::amounts::Amounts;
 use crate::view::blocked::{self, BlockedGroup};
+use crate::view::committed::{covered_line, use_lines};
 use crate::view::money::{Monthly, Savings};
 use crate::view::node_row::{self, NodeRow};
 use crate::view::pod_names::{PodNames, counted};
@@ -44,6 +46,7 @@ pub(crate) fn plan(
         candidates: _,
         virtual_pods: _,
         totals,
+        committed: _,
         figures: _,
     } = plan;
     let mut page = Page::new(canvas);
@@ -287,19 +290,34 @@ fn cost(page: &mut Page, totals: &Totals, plan: &Plan) {
     page.heading("COST", "");
     if hourly_after == hourly_before {
         let month = Monthly(*hourly_before);
-        return page.line(format!("  {hourly_before}  {month} a month, before and after"));
+        page.line(format!("  {hourly_before}  {month} a month, before and after"));
+        return commitments(page, totals, plan);
     }
     page.line(format!("  before  {hourly_before}  {} a month", Monthly(*hourly_before)));
     let after = format!("  after   {hourly_after}  {} a month", Monthly(*hourly_after));
     page.line(page.paint(role, after));
+    commitments(page, totals, plan);
     let pending = usize::try_from(*pending_pods).unwrap_or(usize::MAX);
     let placed = pending.saturating_sub(plan.unschedulable.len());
     // Where nothing is launched there is nothing to be better at.
     if let Some(bound) = lower_bound.filter(|_| placed > 0 && !plan.node_claims.is_empty()) {
         let pods = if placed == 1 { "pod".to_owned() } else { counted(placed, "pod") };
+        let beyond = if plan.committed.is_some() { " beyond commitments" } else { "" };
         page.faint(format!(
-            "  No plan could place the {pods} for less than {bound} of new capacity."
+            "  No plan could place the {pods} for less than {bound} of new capacity{beyond}."
         ));
+    }
+}
+
+/// What commitments cover, where any holds.
+fn commitments(page: &mut Page, totals: &Totals, plan: &Plan) {
+    let Some(CommittedTotals { before, after }) = &plan.committed else { return };
+    page.line(format!("  {}", covered_line(after, totals.hourly_after)));
+    if before.covered != after.covered {
+        page.line(format!("  before  {}", covered_line(before, totals.hourly_before)));
+    }
+    for line in use_lines(after, Some(before)) {
+        page.line(format!("  {line}"));
     }
 }
 

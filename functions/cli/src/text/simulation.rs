@@ -162,6 +162,10 @@ fn cost(page: &mut Page, report: &Report) {
     let role = if cost.final_hourly < cost.peak_hourly { Role::Good } else { Role::Name };
     page.line(page.paint(role, end));
     page.line(format!("  The run itself cost {}.", Dollars(cost.total_nano_usd)));
+    if let Some(covered) = cost.covered_nano_usd {
+        let remaining = Dollars(cost.total_nano_usd - covered);
+        page.line(format!("  Commitments covered {} of it: {remaining} remain.", Dollars(covered)));
+    }
     let Interruptions { count, nano_usd, .. } = report.interruptions;
     if nano_usd > 0 {
         let taken = counted(count.try_into().unwrap_or(usize::MAX), "instance");

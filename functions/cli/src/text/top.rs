@@ -8,6 +8,7 @@ use crate::text::drains::stuck;
 use crate::text::node_table::node_table_with;
 use crate::text::page::Page;
 use crate::view::cluster_use::ClusterUse;
+use crate::view::committed::{covered_line, use_lines};
 use crate::view::cost_split::CostSplit;
 use crate::view::money::Monthly;
 use crate::view::node_columns::NodeColumns;
@@ -39,8 +40,8 @@ pub(crate) fn top(
 
 /// What all nodes come to together.
 pub(super) fn sums(page: &mut Page, cluster_use: &ClusterUse, prices: &PriceNote) {
-    let ClusterUse { rows, cpu, memory, pods, pending, price, unpriced, by_capacity_type, .. } =
-        cluster_use;
+    let ClusterUse { rows, cpu, memory, pods, pending, price, .. } = cluster_use;
+    let ClusterUse { unpriced, by_capacity_type, committed, .. } = cluster_use;
     let kinds = by_capacity_type.iter().map(|(capacity_type, count)| {
         format!("{count} {}", capacity_type.map_or("of another kind", |own| own.as_str()))
     });
@@ -56,6 +57,12 @@ pub(super) fn sums(page: &mut Page, cluster_use: &ClusterUse, prices: &PriceNote
     page.line(format!("  memory  {}", share(MEMORY, *memory)));
     page.line(format!("  pods    {pods} on nodes, {pending} pending"));
     page.line(format!("  cost    {price}, {} a month", Monthly(*price)));
+    if let Some(bill) = committed {
+        page.line(format!("          {}", covered_line(bill, *price)));
+        for line in use_lines(bill, None) {
+            page.line(format!("          {line}"));
+        }
+    }
     if *unpriced > 0 {
         page.faint(format!(
             "  without {} that the catalogue does not price: {}",

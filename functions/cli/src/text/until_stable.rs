@@ -11,6 +11,7 @@ use crate::text::layout::wrapped;
 use crate::text::page::Page;
 use crate::text::paint::Role;
 use crate::view::cluster_use::ClusterUse;
+use crate::view::committed::{covered_line, use_lines};
 use crate::view::money::Monthly;
 use crate::view::node_row;
 use crate::view::pod_names::counted;
@@ -68,7 +69,7 @@ fn lines_of(text: &str, indent: usize, canvas: Canvas) -> Vec<String> {
 /// What comes of it, in a sentence: `from $3,455.00 to $2,100.00 a month, in 40 minutes, 61
 /// evictions`.
 pub(crate) fn headline(own: &UntilStable) -> String {
-    let (from, to) = (Monthly(own.from.price), Monthly(own.to.price));
+    let (from, to) = (Monthly(own.from.remaining()), Monthly(own.to.remaining()));
     if own.steps.is_empty() && own.is_stable {
         return format!("{from} a month, and it stays so: nothing changes");
     }
@@ -77,7 +78,7 @@ pub(crate) fn headline(own: &UntilStable) -> String {
 }
 
 fn sum(page: &mut Page, own: &UntilStable) {
-    let (from, savings) = (own.from.price, own.savings());
+    let (from, savings) = (own.from.remaining(), own.savings());
     page.line(page.paint(Role::Heading, headline(own)));
     if !own.is_stable {
         let line = format!("  it had not come to rest after {}", exact(BOUND));
@@ -95,6 +96,11 @@ fn sum(page: &mut Page, own: &UntilStable) {
     }
     for (word, side) in [("now", &own.from), ("then", &own.to)] {
         page.line(format!("  {word:<5} {}", side_line(side)));
+        let Some(bill) = &side.committed else { continue };
+        let lines = use_lines(bill, None).into_iter();
+        for line in std::iter::once(covered_line(bill, side.price)).chain(lines) {
+            page.line(format!("  {:<5} {line}", ""));
+        }
     }
     for violation in &own.violations {
         let line = format!("  a rule was broken on the way: {violation}");

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use domain::commitment::Bill;
 use domain::money::UsdPerHour;
 use domain::node_offering::NodeCapacityType;
 use domain::plan::Plan;
@@ -25,6 +26,8 @@ pub(crate) struct ClusterUse {
     pub(crate) pending: usize,
     /// What all nodes cost that the catalogue prices.
     pub(crate) price: UsdPerHour,
+    /// What commitments cover of that; `None` where none holds.
+    pub(crate) committed: Option<Bill>,
     /// Nodes that it does not.
     pub(crate) unpriced: usize,
     /// Nodes by how they are bought; `None` for those that do not say.
@@ -34,6 +37,11 @@ pub(crate) struct ClusterUse {
 }
 
 impl ClusterUse {
+    /// What all nodes cost beyond commitments.
+    pub(crate) fn remaining(&self) -> UsdPerHour {
+        self.price - self.committed.as_ref().map(|bill| bill.covered).unwrap_or_default()
+    }
+
     /// Of a snapshot, as a plan would leave it.
     pub(crate) fn of(snapshot: &ClusterSnapshot, plan: &Plan) -> Self {
         let rows = rows(snapshot, plan);
@@ -58,6 +66,10 @@ impl ClusterUse {
                 .filter(|pod| pod.node_name.is_none() && !pod.is_terminal())
                 .count(),
             price: rows.iter().filter_map(|row| row.price).sum(),
+            committed: plan
+                .committed
+                .as_ref()
+                .map_or_else(|| planning::committed(snapshot), |own| Some(own.after.clone())),
             unpriced: rows.iter().filter(|row| row.price.is_none()).count(),
             by_capacity_type,
             drains: drain_rows(snapshot, &rows),

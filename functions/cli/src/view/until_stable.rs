@@ -62,9 +62,10 @@ impl UntilStable {
         }
     }
 
-    /// What is saved in the end; negative where pods that wait get nodes and more is not saved.
+    /// What is saved in the end beyond commitments; negative where pods that wait get nodes and
+    /// more is not saved.
     pub(crate) fn savings(&self) -> UsdPerHour {
-        self.from.price - self.to.price
+        self.from.remaining() - self.to.remaining()
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use domain::Text;
+use domain::money::UsdPerHour;
 use domain::plan::{Plan, PlannedDisruption, PlannedNodeClaim};
 use domain::pod::{Pod, PodKey};
 use domain::snapshot::ClusterSnapshot;
@@ -198,6 +199,10 @@ pub(crate) struct NodeDocument {
     /// What holds its drain, and what that costs; absent of a node that is not being drained.
     #[serde(skip_serializing_if = "Option::is_none")]
     drain: Option<DrainDocument>,
+    /// What removing it alone would save beyond commitments, in US dollars an hour; absent of nodes
+    /// that are not bought on demand, and where no Commitment holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    beyond_commitments_hourly_usd: Option<f64>,
     /// The NodeClaim of a node that the plan launches; absent of one that is there.
     #[serde(skip_serializing_if = "Option::is_none")]
     claim: Option<ClaimDocument>,
@@ -340,6 +345,8 @@ impl NodeDocument {
                 .iter()
                 .find(|own| *own.drain.node == *name)
                 .map(DrainDocument::from),
+            beyond_commitments_hourly_usd: planning::price_beyond_commitments(snapshot, name)
+                .map(UsdPerHour::to_f64),
             claim: claim.map(|(claim, _)| ClaimDocument::with_spot(claim, row)),
             spot: row.and_then(|row| row.spot).map(SpotDocument::from),
             filters: explanation

@@ -15,6 +15,7 @@ use serde::Serialize;
 use super::basis::{BasisDocument, BasisOptions};
 use super::claim::ClaimDocument;
 use super::code::{BlockedCode, DisruptionCode, UnschedulableCode, ViolationCode};
+use super::committed::CommittedDocument;
 use super::node::NodeDocument;
 use super::{API_VERSION, word};
 use crate::view::node_row::{self, NodeRow, NodeState};
@@ -47,6 +48,9 @@ pub(crate) struct PlanDocument {
     virtual_pods: Vec<VirtualPodDocument>,
     /// Figures of the whole plan.
     totals: TotalsDocument,
+    /// What commitments cover of what nodes cost; absent where no Commitment holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    committed: Option<CommittedDocument>,
     #[serde(flatten)]
     basis: BasisDocument,
     /// Nodes that are there or in flight, before the plan is carried out.
@@ -95,6 +99,7 @@ impl PlanDocument {
             candidates: _,
             virtual_pods,
             totals,
+            committed,
             figures: _,
         } = plan;
         let Remarks { options, prices, warnings, errors, violations } = remarks;
@@ -113,6 +118,7 @@ impl PlanDocument {
             blocked: blocked.iter().map(BlockedDocument::from).collect(),
             virtual_pods: virtual_pods.iter().map(VirtualPodDocument::from).collect(),
             totals: totals.into(),
+            committed: committed.as_ref().map(|own| CommittedDocument::new(own, totals)),
             basis: BasisDocument::new(snapshot.now, &prices, options),
             existing_nodes: existing().map(NodeDocument::from).collect(),
             left_out: existing()
@@ -283,7 +289,7 @@ struct TotalsDocument {
     /// What all nodes cost afterwards, in US dollars an hour.
     hourly_usd_after: f64,
     /// No plan could place the pending pods for less new capacity than this, in US dollars an hour;
-    /// absent where that was not worked out.
+    /// where a Commitment holds, for less beyond commitments. Absent where that was not worked out.
     #[serde(skip_serializing_if = "Option::is_none")]
     lower_bound_hourly_usd: Option<f64>,
 }

@@ -134,6 +134,7 @@ impl SimulationDocument {
             views: views.iter().map(ViewDocument::from).collect(),
             cost: CostDocument {
                 total_usd: cost.total_usd(),
+                covered_usd: cost.covered_usd(),
                 peak_hourly_usd: cost.peak_hourly.to_f64(),
                 final_hourly_usd: cost.final_hourly.to_f64(),
             },
@@ -330,6 +331,9 @@ impl From<Usage> for UsageDocument {
 struct CostDocument {
     /// All instances over the whole run, in US dollars.
     total_usd: f64,
+    /// How much of that commitments covered, in US dollars; absent where they covered nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    covered_usd: Option<f64>,
     /// All instances at the most expensive moment, in US dollars an hour.
     peak_hourly_usd: f64,
     /// All instances at the end, in US dollars an hour.

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::API_VERSION;
 use super::basis::BasisDocument;
+use super::committed::BillDocument;
 use super::drain::DrainDocument;
 use super::node::{NodeDocument, UsageDocument};
 use crate::view::cluster_use::ClusterUse;
@@ -28,6 +29,9 @@ pub(crate) struct TopDocument {
     nodes: Vec<NodeDocument>,
     /// All nodes together.
     totals: TotalsDocument,
+    /// What commitments cover of what they cost; absent where no Commitment holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    committed: Option<BillDocument>,
     /// Nodes that are being drained, with what holds them and what they cost.
     drains: Vec<DrainDocument>,
     /// What they cost, split by what pods request; absent without `--by`.
@@ -179,6 +183,7 @@ impl TopDocument {
             pods,
             pending,
             price,
+            committed,
             unpriced,
             by_capacity_type: _,
             drains,
@@ -197,6 +202,7 @@ impl TopDocument {
                 monthly_usd: monthly(*price),
                 nodes_without_price: *unpriced,
             },
+            committed: committed.as_ref().map(|bill| BillDocument::new(bill, *price)),
             drains: drains.iter().map(DrainDocument::from).collect(),
             split: split.map(SplitDocument::from),
             basis,

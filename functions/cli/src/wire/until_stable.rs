@@ -9,6 +9,7 @@ use simulation::stable::blocker::BlockerCost;
 
 use super::basis::BasisDocument;
 use super::code::{BlockerCode, DisruptionCode};
+use super::committed::BillDocument;
 use super::node::{NodeDocument, UsageDocument};
 use super::top::monthly;
 use super::{API_VERSION, word};
@@ -85,6 +86,9 @@ struct SideDocument {
     hourly_usd: f64,
     /// What they cost in a month of 730 hours, in US dollars.
     monthly_usd: f64,
+    /// What commitments cover of that; absent where no Commitment holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    committed: Option<BillDocument>,
 }
 
 /// Nodes that go together, or are launched together.
@@ -202,7 +206,7 @@ impl UntilStableDocument {
 
 impl From<&ClusterUse> for SideDocument {
     fn from(side: &ClusterUse) -> Self {
-        let ClusterUse { rows, cpu, memory, pods, pending, price, .. } = side;
+        let ClusterUse { rows, cpu, memory, pods, pending, price, committed, .. } = side;
         Self {
             nodes: rows.len(),
             pods: *pods,
@@ -211,6 +215,7 @@ impl From<&ClusterUse> for SideDocument {
             memory_bytes: (*memory).into(),
             hourly_usd: price.to_f64(),
             monthly_usd: monthly(*price),
+            committed: committed.as_ref().map(|bill| BillDocument::new(bill, *price)),
         }
     }
 }

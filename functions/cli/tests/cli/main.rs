@@ -10,6 +10,7 @@ mod aws;
 mod budgets;
 #[cfg(unix)]
 mod ci;
+mod commitments;
 mod convert;
 mod diff;
 mod disruption;

@@ -20,6 +20,7 @@ use crate::ids::{NodeIx, PodIx, ZoneIx};
 use crate::model::Model;
 use crate::model::node::NodeView;
 use crate::scheduling::claim::Names;
+use crate::scheduling::committed::committed_totals;
 use crate::scheduling::node_zones::NodeZones;
 
 /// Collects disruptions and what blocks others. Each method of disruption is an `impl` block in a
@@ -168,6 +169,17 @@ impl<'m, 'a> Disruptor<'m, 'a> {
         let saved: UsdPerHour =
             self.disruptions.iter().fold(UsdPerHour::ZERO, |sum, one| sum + one.savings);
         plan.totals.hourly_after = plan.totals.hourly_after - saved;
+        let replacements = || self.disruptions.iter().flat_map(|own| &own.replacements);
+        let launched = plan.node_claims.iter().chain(replacements());
+        plan.committed = committed_totals(self.model, launched, &going);
+        if plan.committed.is_some() {
+            // What is saved beyond commitments is not what is saved of list prices.
+            let goes = |node: &&NodeView| going.contains(node.name);
+            let removed = self.model.nodes.iter().filter(goes).filter_map(NodeView::cost);
+            let added = replacements().map(|claim| claim.offering.price);
+            let listed = plan.totals.hourly_after + saved + added.sum::<UsdPerHour>();
+            plan.totals.hourly_after = listed - removed.sum::<UsdPerHour>();
+        }
         for (pod, place) in relocated {
             let pod = self.model.pod(*pod);
             let same = |own: &&mut PlannedVirtualPod| {

@@ -129,7 +129,7 @@ impl Draft {
             shares.place(model, &trial.moved);
             let mut limits = trials.limits_with(&nodes, &trial);
             shares.pin_all(trials.scope, &mut limits, &mut trial.packed);
-            after = trial.packed.iter().filter_map(|own| own.price(model, trials.scope.memo)).sum();
+            after = trials.price_of_new(&nodes, &trial.packed);
             if let Some(Exceeded { workload, instance_type, zone }) = shares.exceeded_beyond(before)
             {
                 return Err(Unconsolidatable::SpotShare { workload, instance_type, zone });
@@ -147,7 +147,7 @@ impl Draft {
                 return Err(Unconsolidatable::NoPlace(model.pod(*pod).key.clone()));
             }
             trial.packed = settled.nodes;
-            after = trial.packed.iter().filter_map(|own| own.price(model, trials.scope.memo)).sum();
+            after = trials.price_of_new(&nodes, &trial.packed);
         }
         let dearer = dearer_on_hosts(model, &trial);
         let savings = before - after - dearer;
@@ -194,9 +194,7 @@ fn dearer_on_hosts(model: &Model, trial: &Trial) -> UsdPerHour {
 /// What replacements save by what nodes cost: interruptions alone move no pod, since that moves it
 /// as surely as an interruption would.
 fn saved_money(trials: &Trials, nodes: &[NodeIx], packed: &[NewNode]) -> UsdPerHour {
-    let (model, memo) = (trials.model, trials.scope.memo);
-    let after: UsdPerHour = packed.iter().filter_map(|node| node.cost(model, memo)).sum();
-    trials.cost_of(nodes) - after
+    trials.cost_of(nodes) - trials.cost_of_new(nodes, packed)
 }
 
 /// Whether removing the nodes saves money both as planned and where kube-scheduler places their

@@ -1,6 +1,8 @@
 //! Replacements: the new nodes that host the pods of removed nodes for less than those cost. One,
 //! or several but no more than are removed.
 
+mod covered;
+mod joint;
 mod offerings;
 mod several;
 mod single;
@@ -16,9 +18,10 @@ use crate::ids::NodeIx;
 use crate::model::Model;
 use crate::work::Item;
 use crate::work::NewNode;
+use covered::covered;
+pub(super) use joint::single_node;
 use several::several;
 use single::single;
-pub(super) use single::single_node;
 
 /// Nodes to remove, and what is left to host.
 pub(super) struct Removal<'t> {
@@ -56,20 +59,30 @@ fn is_spot(model: &Model, node: NodeIx) -> bool {
 pub(super) struct Replacements {
     /// The nodes.
     pub(super) packed: Vec<NewNode>,
-    /// What their cheapest offerings cost together.
+    /// What their cheapest offerings cost together, beyond commitments.
     pub(super) price: UsdPerHour,
 }
 
 /// The cheapest new nodes that host all items for less than the removed nodes cost: one, or several
-/// but no more than are removed. Of equal prices, one node.
+/// but no more than are removed. Of equal prices, one node. What commitments cover costs nothing.
 pub(super) fn replacements(
     trials: &Trials,
     removal: &Removal,
 ) -> Result<Replacements, Unconsolidatable> {
     let one = single(trials, removal);
-    match (one, several(trials, removal)) {
+    let found = match (one, several(trials, removal)) {
         (Ok(one), Some(several)) if several.price < one.price => Ok(several),
         (Err(_), Some(several)) => Ok(several),
         (one, _) => one,
+    };
+    let Some((own, usage)) = trials.committed_without(removal.nodes) else { return found };
+    let found = found.map(|Replacements { packed, .. }| {
+        let price = trials.price_of_new(removal.nodes, &packed);
+        Replacements { packed, price }
+    });
+    match (found, covered(trials, removal, (own, &usage))) {
+        (Ok(found), Some(covered)) if covered.price < found.price => Ok(covered),
+        (Err(_), Some(covered)) => Ok(covered),
+        (found, _) => found,
     }
 }

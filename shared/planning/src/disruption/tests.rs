@@ -4,6 +4,7 @@ mod balanced;
 mod block;
 mod budget;
 mod buffer;
+mod commitment;
 mod consolidation;
 mod drains;
 mod drift;

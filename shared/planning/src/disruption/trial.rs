@@ -8,6 +8,7 @@ mod waste;
 use std::collections::BTreeMap;
 
 use domain::address_ledger::AddressLedger;
+use domain::commitment::Usage;
 use domain::money::UsdPerHour;
 use domain::node_pool::NeverOr;
 use domain::plan::{Placement, PlannedDisruption, PlannedNodeClaim};
@@ -21,14 +22,17 @@ use crate::feasibility::state::State;
 use crate::feasibility::topology::Topology;
 use crate::ids::{IndexVec, NodeIx, PodIx, ShapeIx};
 use crate::model::Model;
+use crate::model::commitments::{ModelCommitments, OnDemand};
 use crate::model::node::NodeView;
 use crate::model::successor::{must_move, needs_successor};
 use crate::packing::pack;
 use crate::placement::Placer;
+use crate::scheduling::commitment_fill::{Unfilled, fill_commitments};
+use crate::scheduling::committed::planned_on_demand;
 use crate::scheduling::node_zones::{NodeZones, Settled};
 use crate::scheduling::spot_share::SpotShares;
 use crate::scheduling::{Launched, Scheduling};
-use crate::work::{Item, NewNode};
+use crate::work::{Item, NewNode, price_beyond_commitments};
 
 /// Where the pods of removed nodes would go.
 pub(super) struct Trial {
@@ -94,6 +98,9 @@ pub(super) struct Trials<'s, 'a> {
     pub(super) zones: Option<NodeZones>,
     /// Free addresses with what this plan launches already; `None` where nobody asks about them.
     pub(super) addresses: Option<AddressLedger>,
+    /// What runs on demand once this plan's decisions so far are carried out; `None` where no
+    /// commitment holds.
+    on_demand: Option<Usage>,
 }
 
 impl<'s, 'a> Trials<'s, 'a> {
@@ -150,6 +157,7 @@ impl<'s, 'a> Trials<'s, 'a> {
             spot_shares: SpotShares::of(model, &scheduling.placed),
             zones: scheduling.zones.clone(),
             addresses: scheduling.addresses.clone(),
+            on_demand: on_demand(model, scheduling),
         }
     }
 
@@ -211,12 +219,66 @@ impl<'s, 'a> Trials<'s, 'a> {
 
     /// What the nodes are weighed at together, as far as their prices are known.
     pub(super) fn price_of(&self, nodes: &[NodeIx]) -> UsdPerHour {
-        nodes.iter().filter_map(|node| self.model.nodes[*node].price()).sum()
+        self.saved_without(nodes, |node| self.model.nodes[*node].price())
     }
 
-    /// What the nodes cost together, as far as their prices are known.
+    /// What the nodes cost together beyond commitments, as far as their prices are known.
     pub(super) fn cost_of(&self, nodes: &[NodeIx]) -> UsdPerHour {
-        nodes.iter().filter_map(|node| self.model.nodes[*node].cost()).sum()
+        self.saved_without(nodes, |node| self.model.nodes[*node].cost())
+    }
+
+    fn saved_without(
+        &self,
+        nodes: &[NodeIx],
+        price: impl Fn(&NodeIx) -> Option<UsdPerHour>,
+    ) -> UsdPerHour {
+        let Some((own, usage)) = self.committed() else {
+            return nodes.iter().filter_map(price).sum();
+        };
+        let (on_demand, others): (Vec<NodeIx>, Vec<NodeIx>) =
+            nodes.iter().partition(|node| own.of_node(**node).is_some());
+        let instances = on_demand.iter().filter_map(|node| own.of_node(*node));
+        let saved = own.saved_without(usage, instances.map(|own| &own.instance));
+        saved + others.iter().filter_map(price).sum::<UsdPerHour>()
+    }
+
+    /// What new nodes in place of the `nodes` are weighed at, beyond commitments.
+    pub(super) fn price_of_new(&self, nodes: &[NodeIx], packed: &[NewNode]) -> UsdPerHour {
+        let (model, memo) = (self.model, self.scope.memo);
+        self.added_by(nodes, packed, |own| own.price(model, memo))
+    }
+
+    /// What new nodes in place of the `nodes` cost, beyond commitments.
+    pub(super) fn cost_of_new(&self, nodes: &[NodeIx], packed: &[NewNode]) -> UsdPerHour {
+        let (model, memo) = (self.model, self.scope.memo);
+        self.added_by(nodes, packed, |own| own.cost(model, memo))
+    }
+
+    fn added_by(
+        &self,
+        nodes: &[NodeIx],
+        packed: &[NewNode],
+        price: impl Fn(&NewNode) -> Option<UsdPerHour>,
+    ) -> UsdPerHour {
+        let Some((own, usage)) = self.committed() else {
+            return packed.iter().filter_map(price).sum();
+        };
+        let rest = without(own, usage, nodes);
+        price_beyond_commitments((self.model, self.scope.memo), (own, &rest), packed, price)
+    }
+
+    /// Commitments, with what runs on demand once this plan's decisions so far are carried out.
+    fn committed(&self) -> Option<(&'s ModelCommitments, &Usage)> {
+        self.model.commitments.as_ref().zip(self.on_demand.as_ref())
+    }
+
+    /// Commitments, with what runs on demand without the nodes.
+    pub(super) fn committed_without(
+        &self,
+        nodes: &[NodeIx],
+    ) -> Option<(&'s ModelCommitments, Usage)> {
+        let (own, usage) = self.committed()?;
+        Some((own, without(own, usage, nodes)))
     }
 
     /// Where the nodes' pods would go if the `displaced` ones among them went to new nodes in any
@@ -265,7 +327,13 @@ impl<'s, 'a> Trials<'s, 'a> {
         let mut trial = self.try_with_successors(nodes);
         let mut limits = self.limits(nodes);
         let items = std::mem::take(&mut trial.items);
-        let packing = pack(self.scope, &trial.state, &mut limits, &items);
+        let mut packing = pack(self.scope, &trial.state, &mut limits, &items);
+        if let Some((_, usage)) = self.committed_without(nodes) {
+            let (state, before) = (&trial.state, self.limits(nodes));
+            let (items, usage, relaxation) = (&items, &usage, None);
+            let unfilled = Unfilled { state, items, usage, limits: before, relaxation };
+            packing = fill_commitments(self.scope, unfilled, &mut limits, packing);
+        }
         trial.packed = packing.nodes;
         if let Some(shares) = &self.spot_shares {
             let mut shares = shares.clone();
@@ -337,7 +405,26 @@ impl<'s, 'a> Trials<'s, 'a> {
         for node in nodes {
             self.removed[*node] = true;
         }
+        if let Some((_, mut usage)) = self.committed_without(nodes) {
+            let (model, memo) = (self.model, self.scope.memo);
+            let launched = trial.packed.iter().filter_map(|node| node.on_demand(model, memo));
+            for OnDemand { instance, price } in launched {
+                usage.add(&instance, price);
+            }
+            self.on_demand = Some(usage);
+        }
         self.state = state;
+    }
+
+    /// What claims in place of the nodes cost, beyond commitments.
+    fn cost_of_claims(&self, nodes: &[NodeIx], claims: &[PlannedNodeClaim]) -> UsdPerHour {
+        let price = |claim: &PlannedNodeClaim| claim.offering.price;
+        let Some((own, rest)) = self.committed_without(nodes) else {
+            return claims.iter().map(price).sum();
+        };
+        let on_demand: Vec<OnDemand> = claims.iter().filter_map(planned_on_demand).collect();
+        let others = claims.iter().filter(|claim| planned_on_demand(claim).is_none());
+        others.map(price).sum::<UsdPerHour>() + own.added_by(&rest, &on_demand)
     }
 
     /// Commits a decision and returns it as a disruption of the plan.
@@ -359,11 +446,29 @@ impl<'s, 'a> Trials<'s, 'a> {
             }
         }
         moves.sort();
-        let after: UsdPerHour = replacements.iter().map(|claim| claim.offering.price).sum();
-        let savings = self.cost_of(&nodes) - after;
+        let savings = self.cost_of(&nodes) - self.cost_of_claims(&nodes, &replacements);
         self.commit(&nodes, trial);
         PlannedDisruption { reason, nodes: names, pods, replacements, moves, savings }
     }
+}
+
+/// What runs on demand once what scheduling launches is there; `None` where no commitment holds.
+fn on_demand(model: &Model, scheduling: &Scheduling) -> Option<Usage> {
+    let mut usage = model.commitments.as_ref()?.usage.clone();
+    let launched = scheduling.plan.node_claims.iter().filter_map(planned_on_demand);
+    for OnDemand { instance, price } in launched {
+        usage.add(&instance, price);
+    }
+    Some(usage)
+}
+
+/// What runs on demand without some nodes.
+fn without(own: &ModelCommitments, usage: &Usage, nodes: &[NodeIx]) -> Usage {
+    let mut rest = usage.clone();
+    for OnDemand { instance, .. } in nodes.iter().filter_map(|node| own.of_node(*node)) {
+        rest.remove(instance);
+    }
+    rest
 }
 
 /// Virtual pods that scheduling placed on each node.

@@ -76,6 +76,19 @@ impl Limits {
         &self.left[pool]
     }
 
+    /// These limits, and an amount that new nodes of all pools may have together of one more
+    /// resource.
+    pub(crate) fn with_amount(mut self, name: &Text, amount: i64) -> Self {
+        self.of_cluster.push((name.clone(), amount));
+        self
+    }
+
+    /// These limits without what was added for a resource.
+    pub(crate) fn without_amount(mut self, name: &Text) -> Self {
+        self.of_cluster.retain(|(own, _)| own != name);
+        self
+    }
+
     /// What limits what the pool may still launch: its own limits, then the cluster's.
     fn all(&self, pool: PoolIx) -> impl Iterator<Item = &(Text, i64)> {
         self.left.get(pool).into_iter().flatten().chain(&self.of_cluster)

@@ -4,6 +4,7 @@
 //! Building a [`Model`] decides nothing. It is read-only afterwards; what changes while pods find
 //! their places is in [`crate::feasibility::state::State`].
 
+pub(crate) mod commitments;
 pub(crate) mod daemon;
 pub(crate) mod intern;
 pub(crate) mod interruption;
@@ -22,6 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use domain::Text;
 use domain::address_ledger::AddressLedger;
+use domain::commitment::Bill;
 use domain::label;
 use domain::money::UsdPerHour;
 use domain::pod::Pod;
@@ -29,6 +31,7 @@ use domain::requirement::{Operator, ValueSet};
 use domain::snapshot::ClusterSnapshot;
 use rustc_hash::FxHashSet;
 
+use commitments::ModelCommitments;
 use intern::{KeyKind, Sets};
 use interruption::{INTERRUPTION_FIELD, Interruptions};
 use node::NodeView;
@@ -53,6 +56,8 @@ pub(crate) struct Model<'a> {
     /// Nodes and claims in flight that pods may go to or that hold pods, in the order in which pods
     /// try them.
     pub(crate) nodes: IndexVec<NodeIx, NodeView<'a>>,
+    /// What commitments cover; `None` where none holds.
+    pub(crate) commitments: Option<ModelCommitments>,
     /// Free addresses of zones; `None` where no EC2NodeClass asks about them.
     pub(crate) addresses: Option<AddressLedger>,
     /// Pods grouped by shape.
@@ -99,7 +104,8 @@ impl<'a> Model<'a> {
             interruptions: &interruptions.all(snapshot),
         };
         let pools = pool::pools(snapshot, &weights, names, &mut sets);
-        let nodes = node::nodes(snapshot, &weights, &resources);
+        let mut nodes = node::nodes(snapshot, &weights, &resources);
+        let commitments = ModelCommitments::of(snapshot, &mut nodes);
         let narrows =
             Narrows { interruptions, are_distinct: pools.iter().any(Pool::tells_pods_apart) };
         let shapes = Shapes::of(snapshot, virtual_pods, &resources, narrows, &mut sets);
@@ -112,6 +118,7 @@ impl<'a> Model<'a> {
             resources,
             pools,
             nodes,
+            commitments,
             addresses,
             shapes,
             sets,
@@ -147,6 +154,10 @@ impl<'a> Model<'a> {
     /// What a node would be weighed at with more pods; `None` where the catalogue does not say.
     pub(crate) fn price_with(&self, node: NodeIx, pods: &[PodIx]) -> Option<UsdPerHour> {
         let view = &self.nodes[node];
+        let is_committed = |own: &ModelCommitments| own.of_node(node).is_some();
+        if self.commitments.as_ref().is_some_and(is_committed) {
+            return view.price();
+        }
         let pods = view.bound.iter().chain(pods).map(|pod| self.pod(*pod));
         node::weighted(&self.weights, view, self.snapshot, pods)
     }
@@ -160,6 +171,35 @@ impl<'a> Model<'a> {
     pub(crate) fn pod(&self, pod: PodIx) -> &'a Pod {
         self.shapes.pods[pod]
     }
+}
+
+/// What commitments cover of the nodes of a snapshot; `None` where none holds.
+pub(crate) fn committed(snapshot: &ClusterSnapshot) -> Option<Bill> {
+    let (_, own) = repriced_nodes(snapshot)?;
+    Some(own.commitments.apply(own.all()))
+}
+
+/// What removing an on-demand node alone would save; `None` of others, and where no commitment
+/// holds.
+pub(crate) fn price_beyond_commitments(
+    snapshot: &ClusterSnapshot,
+    name: &str,
+) -> Option<UsdPerHour> {
+    let (nodes, own) = repriced_nodes(snapshot)?;
+    let index = nodes.position(|node| **node.name == *name)?;
+    own.of_node(index).and_then(|_| nodes[index].price())
+}
+
+/// The nodes of a snapshot, priced by what commitments leave of them; `None` where none holds.
+fn repriced_nodes(
+    snapshot: &ClusterSnapshot,
+) -> Option<(IndexVec<NodeIx, NodeView<'_>>, ModelCommitments)> {
+    if snapshot.objects.commitments.is_empty() {
+        return None;
+    }
+    let mut nodes = node::nodes(snapshot, &Weights::NONE, &ResourceNames::default());
+    let own = ModelCommitments::of(snapshot, &mut nodes)?;
+    Some((nodes, own))
 }
 
 /// Bound pods that need no other place: the NodePools of their nodes count them as expendable, or a

@@ -112,8 +112,14 @@ impl NodeView<'_> {
 
     /// What it is weighed at against others: what it costs by the catalogue, and what its
     /// interruptions cost where its NodePool says that; `None` where the catalogue does not say.
+    /// Where commitments cover it, what removing it alone would save.
     pub(crate) fn price(&self) -> Option<UsdPerHour> {
         self.price
+    }
+
+    /// Weighs it at what removing it would save, where that is not its price.
+    pub(super) fn reprice(&mut self, saved: UsdPerHour) {
+        self.price = Some(saved);
     }
 
     /// What it costs by the catalogue; `None` where the catalogue does not say.

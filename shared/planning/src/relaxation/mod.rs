@@ -17,7 +17,9 @@
 //! Capacity that is free, or that exists only a limited number of times, is not in the program: the
 //! most that it can hold is subtracted from the bound. Of offers that share a limit, dual prices
 //! may make patterns worth more than the offers cost, if the most that the limit allows of such
-//! excess is subtracted as well (Lagrangian relaxation of the limit, at its best multiplier).
+//! excess is subtracted as well (Lagrangian relaxation of the limit, at its best multiplier). Nodes
+//! that are paid for up to a limit are offers without a price within it, so all that copies on them
+//! are worth is such excess.
 
 mod branch_and_bound;
 mod budget;
@@ -73,6 +75,8 @@ pub(crate) struct Relaxation {
     offers: IndexVec<OfferIx, Offer>,
     /// Offers that can be had only a limited number of times.
     limited: Vec<Offer>,
+    /// Offers that cost nothing as far as a limit goes, whatever they cost beyond it.
+    covered: Vec<Offer>,
     /// By limit, how much there is of each of its amounts.
     limits: IndexVec<LimitIx, Vec<i64>>,
     /// What one more copy of each row costs, in the unit of the offers' prices.
@@ -97,6 +101,7 @@ impl Relaxation {
         let mut relaxation = Self {
             offers,
             limited,
+            covered: Vec::new(),
             limits,
             duals: Duals::default(),
             is_solved: false,
@@ -137,6 +142,13 @@ impl Relaxation {
         relaxation.is_solved = true;
         relaxation.fractional = solution.columns;
         relaxation
+    }
+
+    /// The relaxation beside offers that cost nothing as far as their limits go: the most that
+    /// these allow is subtracted from the bound. Each offer is [within](Offer::within) a limit.
+    pub(crate) fn beside_covered(self, covered: Vec<Offer>) -> Self {
+        let proven_share = if covered.is_empty() { self.proven_share } else { 0.0 };
+        Self { covered, proven_share, ..self }
     }
 
     /// Whether the dual prices come from the program; otherwise they are what the cheapest share of
@@ -233,6 +245,14 @@ impl Relaxation {
             let bound = offer.knapsack.dual_value_bound(&self.duals, cutoff, budget);
             supplies.push(Supply { bound, price, available: offer.available });
         }
+        for Offer { knapsack, limit, .. } in &mut self.covered {
+            let Some((limit, taken)) = limit else { continue };
+            // What copies are worth for each unit of the limit: below one it need not be exact.
+            #[expect(clippy::cast_precision_loss, reason = "where a search may end")]
+            let cutoff = taken.first().map_or(0.0, |taken| *taken as f64);
+            let bound = knapsack.dual_value_bound(&self.duals, cutoff, budget);
+            excess.add(*limit, bound, 0.0, taken);
+        }
         let total_at = |scale: f64| {
             let most: f64 = supplies.iter().map(|supply| supply.excess(scale)).sum();
             scale.mul_add(value, -most) - excess.at(scale)
@@ -261,7 +281,8 @@ impl Relaxation {
                 *least = least.min(knapsack.price);
             }
         }
-        for item in self.limited.iter().chain(free).flat_map(|offer| &offer.knapsack.items) {
+        let supplies = self.limited.iter().chain(&self.covered).chain(free);
+        for item in supplies.flat_map(|offer| &offer.knapsack.items) {
             cheapest[item.row] = 0.0;
         }
         rows.iter()

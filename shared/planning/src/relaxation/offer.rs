@@ -44,6 +44,12 @@ impl Offer {
         Self { limit: Some((limit, taken)), ..self }
     }
 
+    /// The offer at no price.
+    pub(crate) fn without_price(mut self) -> Self {
+        self.knapsack.price = 0.0;
+        self
+    }
+
     /// The offer for those rows that fit and are accepted; `None` where there are none. `accepts`
     /// is asked about rows that fit only.
     pub(crate) fn new(

@@ -6,6 +6,8 @@
 
 mod attempt;
 pub(crate) mod claim;
+pub(crate) mod commitment_fill;
+pub(crate) mod committed;
 pub(crate) mod node_zones;
 mod offerings;
 mod priority;
@@ -18,6 +20,8 @@ mod zones;
 
 #[cfg(test)]
 mod tests;
+
+use std::collections::BTreeSet;
 
 use domain::Text;
 use domain::address_ledger::AddressLedger;
@@ -37,6 +41,7 @@ use crate::feasibility::state::State;
 use crate::feasibility::topology::Topology;
 use crate::ids::{IndexVec, NodeIx, PodIx, PoolIx, ShapeIx};
 use crate::model::Model;
+use crate::model::commitments::ModelCommitments;
 use crate::model::memo::Memo;
 use crate::model::node::NodeView;
 use crate::model::successor::{must_move, needs_successor};
@@ -44,6 +49,8 @@ use crate::placement::{Placements, Placer};
 use crate::work::NewNode;
 use attempt::{Attempt, budget, demand};
 use claim::Names;
+use commitment_fill::{Unfilled, fill_commitments};
+use committed::committed_totals;
 use node_zones::{NodeZones, Settled};
 pub use offerings::offerings_of_claim;
 use spot_share::SpotShares;
@@ -113,6 +120,12 @@ impl Scheduling {
             &outcome.items,
             packing,
         );
+        if let Some(ModelCommitments { usage, .. }) = &model.commitments {
+            let (state, items) = (&placer.state, &outcome.items);
+            let (before, relaxation) = (Limits::of(model, |_| false), relaxation.as_ref());
+            let unfilled = Unfilled { state, items, usage, limits: before, relaxation };
+            packing = fill_commitments(scope, unfilled, &mut limits, packing);
+        }
         if let Some(mut shares) = SpotShares::of(model, &outcome.placed) {
             packing.nodes = shares.settle(scope, &mut limits, packing.nodes);
         }
@@ -279,7 +292,9 @@ fn plan(
     let before: UsdPerHour = model.nodes.iter().filter_map(NodeView::cost).sum();
     let added: UsdPerHour = node_claims.iter().map(|claim| claim.offering.price).sum();
     let pending = waiting.iter().filter(|pod| is_listed(pod)).count();
+    let committed = committed_totals(model, &node_claims, &BTreeSet::new());
     let plan = Plan {
+        committed,
         totals: Totals {
             pending_pods: u32::try_from(pending).unwrap_or(u32::MAX),
             hourly_before: before,

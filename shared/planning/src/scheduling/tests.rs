@@ -7,6 +7,7 @@ mod bound;
 mod buffer;
 mod claim;
 mod cluster_limit;
+mod commitment;
 mod daemon;
 mod default_constraints;
 mod exact;

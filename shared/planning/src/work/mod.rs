@@ -8,5 +8,5 @@ mod zone_prices;
 
 pub(crate) use item::Item;
 pub(crate) use least_by_zone::LeastByZone;
-pub(crate) use new_node::{Member, NewNode};
+pub(crate) use new_node::{Member, NewNode, price_beyond_commitments};
 pub(crate) use zone_prices::ZonePrices;

@@ -42,10 +42,12 @@ pub(super) fn least(world: &World, core: &Core, settings: &Settings) -> Least {
     }
 }
 
-/// What all nodes cost an hour, in percent, rounded up, of the least that the pods need.
+/// What all nodes cost an hour beyond commitments, in percent, rounded up, of the least that the
+/// pods need.
 pub(super) fn percent(world: &World, core: &Core, settings: &Settings) -> u32 {
     let least = least(world, core, settings).hourly;
-    percent_of(world.ec2().hourly().nanos().into(), least.nanos().into())
+    let hourly = world.ec2().hourly() - world.covered_hourly();
+    percent_of(hourly.nanos().into(), least.nanos().into())
 }
 
 /// A cost in percent of another, rounded up.

@@ -100,7 +100,7 @@ impl Simulation {
             }
             Expected::CostPercentOfBound(range) => {
                 let sum = self.stretches.as_ref().map(Stretches::sum).unwrap_or_default();
-                let found = bound::percent_of(world.cost_nano_usd(), sum.nano_usd);
+                let found = bound::percent_of(world.remaining_nano_usd(), sum.nano_usd);
                 (!range.contains(found)).then(|| format!("{found} %"))
             }
             Expected::AfterEvictionSeconds(range) => {

@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use controllers::ports::FunctionName;
 use controllers::record::claim::{ClaimPhase, ClaimRecord};
 use domain::buffer::{PrewarmSchedule, PrewarmTarget};
+use domain::commitment::Commitment;
 use domain::drift_waves::DriftWaves;
 use domain::instance_type::CapacityType;
 use domain::node::Node;
@@ -168,6 +169,9 @@ fn next_difference(
     };
     for schedule in world.api().list::<PrewarmSchedule>() {
         at(next_of_schedule(world, schedule)?);
+    }
+    for commitment in world.api().list::<Commitment>() {
+        commitment.start.into_iter().chain(commitment.end).for_each(&mut at);
     }
     for pool in world.api().list::<NodePool>() {
         if let Some(moment) = pool.options.off_hours.as_ref().and_then(|own| own.next_change(now)) {

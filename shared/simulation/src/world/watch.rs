@@ -18,6 +18,7 @@ use domain::resource::{NODES, Resources};
 use domain::{SignedDuration, Text, Timestamp};
 
 use super::World;
+use super::committed::cost_beyond;
 use crate::api::ApiError;
 use crate::ec2::{CapacityPool, FleetAnswer, FleetError, FleetRequest, Instance};
 use crate::invariant::Violation;
@@ -276,17 +277,30 @@ impl World {
             return;
         }
         // By its tag: a claim that was attempted anew has several tokens.
-        let price = |name: &Text| {
+        let instance = |name: &Text| {
             let uid = self.store.claims.get(name).map(|own| &own.record.claim.uid);
             let is_its = |own: &&Instance| uid.is_some() && own.tags.get(CLAIM_UID_TAG) == uid;
-            self.ec2.instances().find(is_its).map(|own| own.price)
+            self.ec2.instances().find(is_its)
         };
-        let sum = |names: Vec<&Text>| -> Option<UsdPerHour> { names.into_iter().map(price).sum() };
-        let before = sum(command.candidates.iter().collect());
-        let after = sum(command.disruption.replacements.iter().map(|own| &own.name).collect());
-        if let (Some(before), Some(after)) = (before, after)
-            && after >= before
-        {
+        let of = |names: Vec<&Text>| -> Option<Vec<&Instance>> {
+            names.into_iter().map(instance).collect()
+        };
+        let went = of(command.candidates.iter().collect());
+        let came = of(command.disruption.replacements.iter().map(|own| &own.name).collect());
+        let Some((went, came)) = went.zip(came) else { return };
+        let (before, after) = if let Some(commitments) = self.commitments() {
+            // Both run at this moment: what else does is the same with either.
+            let without = |gone: &[&Instance]| {
+                let gone: BTreeSet<Text> = gone.iter().map(|own| own.id.clone()).collect();
+                let rest = self.ec2.billed().filter(|own| !gone.contains(&own.id));
+                cost_beyond(&commitments, &rest.collect::<Vec<&Instance>>())
+            };
+            (without(&came), without(&went))
+        } else {
+            let price = |own: &[&Instance]| -> UsdPerHour { own.iter().map(|own| own.price).sum() };
+            (price(&went), price(&came))
+        };
+        if after >= before {
             let command = command.id.clone();
             self.violate(Violation::DearerReplacement { command, before, after });
         }

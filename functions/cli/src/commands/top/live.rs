@@ -75,8 +75,13 @@ fn look(args: &TopArgs) -> Result<TopFrame, CommandError> {
         select_nodes(&mut snapshot, &selector.0);
     }
     let at = clock::now().to_string();
+    let mut cluster_use = ClusterUse::of(&snapshot, &Plan::default());
+    if args.node_selector.is_some() {
+        // Commitments are applied to all nodes together: of some, nothing can be said.
+        cluster_use.committed = None;
+    }
     Ok(TopFrame {
-        cluster_use: ClusterUse::of(&snapshot, &Plan::default()),
+        cluster_use,
         columns: NodeColumns::of(&snapshot, &args.resources, &args.label_columns),
         plan,
         prices,

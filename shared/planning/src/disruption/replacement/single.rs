@@ -5,18 +5,18 @@ use domain::instance_type::CapacityType;
 use domain::money::UsdPerHour;
 use domain::reason::Unconsolidatable;
 
+use super::joint::{JointFit, heaviest_pools, joint_fit, members};
 use super::offerings::{LaunchScope, cheapest, keep_cheaper};
 use super::{Removal, Replacements};
 use crate::disruption::figures::count;
 use crate::disruption::trial::Trials;
-use crate::feasibility::host::HostCounts;
 use crate::feasibility::scope::Scope;
 use crate::ids::{NodeIx, PoolIx, TypeSet};
 use crate::model::Model;
 use crate::model::memo::Memo;
 use crate::model::pool::{Compatible, Pool};
 use crate::scheduling::claim::SPOT_TO_SPOT_TYPES;
-use crate::work::{Item, Member, NewNode};
+use crate::work::NewNode;
 
 /// The cheapest single node that costs less than the removed ones.
 pub(super) fn single(trials: &Trials, removal: &Removal) -> Result<Replacements, Unconsolidatable> {
@@ -33,22 +33,6 @@ pub(super) fn single(trials: &Trials, removal: &Removal) -> Result<Replacements,
         }
     }
     best.map(|(price, packed)| Replacements { packed: vec![packed], price }).ok_or(reason)
-}
-
-/// Pools of the weight of the heaviest pool that some item may be launched from: with a weight, a
-/// user prefers to pay more, which a replacement does not undo. Items whose heaviest pools differ
-/// share no new node.
-fn heaviest_pools(model: &Model, items: &[Item]) -> Vec<PoolIx> {
-    let weight = items
-        .iter()
-        .filter_map(|item| item.fit.pools.first())
-        .map(|fit| model.pools[fit.pool].node_pool.weight)
-        .max();
-    model
-        .pools
-        .indices()
-        .filter(|pool| Some(model.pools[*pool].node_pool.weight) == weight)
-        .collect()
 }
 
 /// The cheapest node of one pool that hosts all items for less than the removed nodes cost.
@@ -72,61 +56,6 @@ fn in_pool(
     let packed =
         NewNode { pool: pool_index, compatible, type_index, requests, members, types_wanted };
     Ok((price, packed))
-}
-
-/// The cheapest node of a pool that hosts all items, whatever it costs; `None` where no node does.
-pub(crate) fn single_node(trials: &Trials, items: &[Item], pool_index: PoolIx) -> Option<NewNode> {
-    let Scope { model, memo, .. } = trials.scope;
-    let pool = &model.pools[pool_index];
-    let JointFit { mut compatible, requests } = joint_fit(trials, items, pool_index)?;
-    compatible.types = pool.with_room(&compatible.types, &requests);
-    let (type_index, _) = cheapest(memo, pool, &compatible)?;
-    Some(NewNode {
-        pool: pool_index,
-        compatible,
-        type_index,
-        requests,
-        members: members(items),
-        types_wanted: None,
-    })
-}
-
-fn members(items: &[Item]) -> Vec<Member> {
-    let member = |item: &Item| Member { conjunction: item.conjunction, pods: item.pods.clone() };
-    items.iter().map(member).collect()
-}
-
-/// What one node must be to host several items.
-struct JointFit {
-    compatible: Compatible,
-    requests: Vec<i64>,
-}
-
-/// What one node of the pool must be to host all items. `None` where the items contradict each
-/// other or keep each other off one node.
-fn joint_fit(trials: &Trials, items: &[Item], pool_index: PoolIx) -> Option<JointFit> {
-    let model = trials.model;
-    let mut joint: Option<Compatible> = None;
-    let mut requests = vec![0; model.resources.len()];
-    let mut hosts = HostCounts::default();
-    for item in items {
-        let own = item.fit.pools.iter().find(|fit| fit.pool == pool_index)?;
-        joint = Some(match joint {
-            None => (*own.compatible).clone(),
-            Some(known) => {
-                model.pools[pool_index].both(&known, &own.compatible, trials.scope.memo)?
-            }
-        });
-        let count = count(item.pods.len());
-        if hosts.room_for(model, trials.topology, item.shape, &|_| true) < count {
-            return None;
-        }
-        hosts.add(model, trials.topology, item.shape, count);
-        for (sum, amount) in requests.iter_mut().zip(&model.shape(item.shape).requests) {
-            *sum += amount * i64::from(count);
-        }
-    }
-    Some(JointFit { compatible: joint?, requests })
 }
 
 /// Why no cheaper node is left.

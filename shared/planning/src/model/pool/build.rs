@@ -6,8 +6,10 @@ use std::rc::Rc;
 use domain::Text;
 use domain::address_ledger::AddressLedger;
 use domain::cluster_limit::limits_dollars;
+use domain::commitment::Commitments;
 use domain::instance_type::{CapacityType, InstanceType, Offering};
 use domain::label::{self, Labels};
+use domain::money::UsdPerHour;
 use domain::node_pool::NodePool;
 use domain::reason::NodePoolUnfit;
 use domain::requirement::Requirements;
@@ -20,6 +22,7 @@ use super::unmet::Unmet;
 use crate::ids::{
     Idx, IndexVec, PoolIx, PurchaseIx, PurchaseSet, TypeIx, TypeSet, ZoneIx, ZoneSet,
 };
+use crate::model::commitments::counted;
 use crate::model::daemon::{Daemons, Overhead};
 use crate::model::intern::{KeyKind, KeyRule, Sets};
 use crate::model::interruption::{costs_of_nodes, named};
@@ -50,7 +53,9 @@ pub(crate) fn pools<'a>(
     let overlays = Overlays::of(snapshot);
     let mut node_pools: Vec<&NodePool> = snapshot.objects.node_pools.iter().collect();
     node_pools.sort_by(|a, b| b.weight.cmp(&a.weight).then_with(|| a.name.cmp(&b.name)));
-    let builder = Builder { snapshot, weights, names, overlays: &overlays };
+    let commitments = Commitments::of(&snapshot.objects.commitments, snapshot.now);
+    let commitments = commitments.as_ref();
+    let builder = Builder { snapshot, weights, names, overlays: &overlays, commitments };
     let pools = node_pools.into_iter().enumerate();
     pools.map(|(index, node_pool)| builder.pool(PoolIx::new(index), node_pool, sets)).collect()
 }
@@ -60,6 +65,8 @@ struct Builder<'a, 'b> {
     weights: &'b Weights,
     names: Names<'b>,
     overlays: &'b Overlays<'a>,
+    /// Commitments that hold now.
+    commitments: Option<&'b Commitments>,
 }
 
 /// What a NodePool makes of interruptions.
@@ -103,6 +110,7 @@ impl<'a> Builder<'a, '_> {
                     self.names.resources.len(),
                 ));
                 let pool_type = self.pool_type(instance_type, &own, overhead, offerings);
+                let pool_type = self.counted_in_commitments(pool_type, &purchases);
                 Some(counted_in_usd(self.snapshot, node_pool, pool_type))
             })
             .collect();
@@ -277,6 +285,23 @@ impl<'a> Builder<'a, '_> {
             }
         }
         offerings
+    }
+
+    /// A type that counts what its nodes draw of commitments too, where there are any.
+    fn counted_in_commitments(
+        &self,
+        pool_type: PoolType<'a>,
+        purchases: &IndexVec<PurchaseIx, Purchase>,
+    ) -> PoolType<'a> {
+        let Some(commitments) = self.commitments else { return pool_type };
+        let bought =
+            |own: &&TypeOffering| purchases[own.purchase].capacity_type == CapacityType::OnDemand;
+        let offerings = pool_type.offerings.iter().filter(bought);
+        let offerings = offerings.map(|own| (&self.names.zones[own.zone], own.cost));
+        let offerings: Vec<(&Text, UsdPerHour)> = offerings.collect();
+        let (instance_type, capacity) = (pool_type.instance_type, pool_type.capacity.clone());
+        let capacity = counted(commitments, instance_type, &offerings, capacity);
+        PoolType { capacity, ..pool_type }
     }
 
     /// Whether the subnets of a zone have addresses for a node with one pod: a zone below that is

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use domain::Text;
+use domain::commitment::Instance;
 use domain::instance_type::{CapacityType, InstanceType};
 use domain::label::{self, Labels};
 use domain::money::UsdPerHour;
@@ -14,6 +15,7 @@ use domain::resource::Resources;
 use domain::spot::NodeInterruptionCost;
 
 use crate::ids::{IndexVec, PoolIx, PurchaseIx, PurchaseSet, TypeIx, TypeSet, ZoneIx, ZoneSet};
+use crate::model::commitments::OnDemand;
 use crate::model::daemon::Overhead;
 use crate::model::intern::KeyRule;
 
@@ -203,6 +205,23 @@ impl Pool<'_> {
         let mut left = types.clone();
         left.retain(|index| self.types[index].has_room_for(requests));
         left
+    }
+
+    /// On-demand offerings: what each is to commitments, with its type.
+    pub(crate) fn on_demand(&self) -> impl Iterator<Item = (TypeIx, OnDemand)> {
+        let bought = self.bought_as(CapacityType::OnDemand);
+        self.types.iter_enumerated().flat_map(move |(index, one)| {
+            one.offerings_in(ZoneSet::ALL, bought).map(move |offering| {
+                let instance = self.instance(index, offering);
+                (index, OnDemand { instance, price: offering.cost })
+            })
+        })
+    }
+
+    /// What an offering of a type is to commitments.
+    pub(crate) fn instance(&self, type_index: TypeIx, offering: &TypeOffering) -> Instance {
+        let instance_type = self.types[type_index].instance_type.name.clone();
+        Instance { instance_type, zone: self.zone(offering.zone).clone() }
     }
 
     /// Whether pods differ in what their interruptions cost here.

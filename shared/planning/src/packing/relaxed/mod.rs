@@ -77,12 +77,13 @@ impl PackingRelaxation {
 
     fn of(scope: Scope, demands: DemandRows, budget: &Budget) -> Option<Self> {
         let DemandRows { rows, pods_of_row, rows_of_shape, classes, host_groups } = demands;
-        let Sold { nodes, offers, limited, limits } =
+        let Sold { nodes, offers, limited, covered, limits } =
             sold(scope, &rows, &pods_of_row, &classes, &host_groups);
         if rows.is_empty() || offers.is_empty() {
             return None;
         }
         let relaxation = Relaxation::solve(&rows, offers, limited, limits, budget);
+        let relaxation = relaxation.beside_covered(covered);
         let fractional = fractional_solution(&relaxation, &nodes);
         let mut well_used = FxHashMap::default();
         for (offer, bound) in relaxation.well_used() {

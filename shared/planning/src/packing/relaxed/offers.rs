@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::slice;
 
 use domain::Text;
+use domain::instance_type::CapacityType;
 use domain::label::ZONE;
 use domain::resource::{NODES, Resources, USD_PER_HOUR};
 use domain::taint::first_untolerated;
@@ -15,8 +16,9 @@ use crate::feasibility::node::node_meets;
 use crate::feasibility::scope::Scope;
 use crate::ids::{IndexVec, PurchaseIx, TypeIx};
 use crate::model::Model;
+use crate::model::commitments::OnDemand;
 use crate::model::node::NodeView;
-use crate::model::pool::{Bin, NodeKind};
+use crate::model::pool::{Bin, NodeKind, Pool};
 use crate::relaxation::{Capacity, LimitIx, Offer, OfferIx, RowIx, Rows, undominated};
 
 /// Above this number of node and row pairs, labels of nodes are ignored.
@@ -30,7 +32,10 @@ pub(super) struct Sold {
     pub(super) offers: IndexVec<OfferIx, Offer>,
     /// Capacity reservations.
     pub(super) limited: Vec<Offer>,
-    /// What pools may still launch where that may not be enough for all pods.
+    /// On-demand offerings as far as commitments cover them.
+    pub(super) covered: Vec<Offer>,
+    /// What pools may still launch where that may not be enough for all pods, and what commitments
+    /// may cover.
     pub(super) limits: IndexVec<LimitIx, Vec<i64>>,
 }
 
@@ -95,12 +100,82 @@ pub(super) fn sold(
         }
     }
     let unlimited = apart_where_it_counts(rows, unlimited);
-    let mut sold = Sold { nodes: IndexVec::new(), offers: IndexVec::new(), limited, limits };
+    let demand = Demand { rows, pods_of_row, classes, host_groups };
+    let covered = covered(model, &demand, &resource_order, &mut limits);
+    let (nodes, offers) = (IndexVec::new(), IndexVec::new());
+    let mut sold = Sold { nodes, offers, limited, covered, limits };
     for (node, offer) in undominated(unlimited) {
         sold.nodes.push(node);
         sold.offers.push(offer);
     }
     sold
+}
+
+/// What offers are made for.
+struct Demand<'d> {
+    rows: &'d Rows,
+    pods_of_row: &'d IndexVec<RowIx, RowPods>,
+    classes: &'d Classes,
+    host_groups: &'d HostGroups,
+}
+
+/// Types that may be launched on demand and that some commitment holds for: they cost nothing as
+/// long as all of them together, at on-demand prices, stay within what commitments may cover.
+///
+/// No plan costs less beyond its commitments. Say it launches nodes for P dollars, of which Q are
+/// for nodes that some commitment holds for, and C more is covered than before. C is at most what
+/// is [coverable], and at most Q, since commitments leave no more of any kind of instance
+/// uncovered when less runs. So the program may have a part C/Q of those nodes for nothing and buy
+/// the rest, which holds the same pods for P - C.
+///
+/// [coverable]: crate::model::commitments::ModelCommitments::coverable
+#[expect(clippy::cast_precision_loss, reason = "prices are far below 2^53 nanos")]
+fn covered(
+    model: &Model,
+    demand: &Demand,
+    resource_order: &[usize],
+    limits: &mut IndexVec<LimitIx, Vec<i64>>,
+) -> Vec<Offer> {
+    let Some(own) = &model.commitments else { return Vec::new() };
+    let sold: Vec<OnDemand> =
+        model.pools.iter().flat_map(Pool::on_demand).map(|(_, own)| own).collect();
+    let coverable = own.coverable(&sold);
+    if coverable <= 0 {
+        return Vec::new();
+    }
+    let limit = limits.push(vec![coverable]);
+    let mut offers: Vec<((NodeKind, i64), Offer)> = Vec::new();
+    for ((index, pool), classes) in model.pools.iter_enumerated().zip(demand.classes) {
+        let bought = pool.bought_as(CapacityType::OnDemand);
+        let mut least: BTreeMap<TypeIx, i64> = BTreeMap::new();
+        for (type_index, OnDemand { instance, price }) in pool.on_demand() {
+            if own.commitments.hold_for(&instance, price) {
+                let known = least.entry(type_index).or_insert(i64::MAX);
+                *known = price.nanos().min(*known);
+            }
+        }
+        for (type_index, price) in least {
+            let one = &pool.types[type_index];
+            let amounts = demand.host_groups.amounts(&one.room);
+            let available = u32::MAX;
+            let capacity =
+                Capacity { price: price as f64, amounts: &amounts, available, resource_order };
+            let is_accepted = |row: RowIx| {
+                demand.pods_of_row[row].classes[index].iter().any(|class| {
+                    let own = &classes[*class];
+                    let mut sold = one.offerings_in(own.zones, own.purchases & bought);
+                    own.types.contains(type_index) && sold.next().is_some()
+                })
+            };
+            if let Some(offer) = Offer::new(demand.rows, &capacity, is_accepted) {
+                offers.push(((NodeKind { pool: index, type_index }, price), offer));
+            }
+        }
+    }
+    undominated(offers)
+        .into_iter()
+        .map(|((_, price), offer)| offer.without_price().within(limit, vec![price]))
+        .collect()
 }
 
 /// Whether all pods together might need more than a pool has left of something that it limits.
