@@ -89,9 +89,7 @@ pub(super) fn attempt(
         }
         let solve_items = || PackingRelaxation::solve_items(scope, items, budget);
         let own = of_items.get_or_init(solve_items).as_ref().filter(|own| own.is_solved());
-        let is_compared =
-            items.iter().map(|item| item.pods.len()).sum::<usize>() <= COMPARED_PODS_MAX;
-        own.map_or(Search::Alone, |own| Search::With(own, known.filter(|_| is_compared)))
+        own.map_or(Search::Alone, |own| Search::With(own, known.filter(|_| are_few(items))))
     };
     let settle_zones = |placer: &mut Placer, outcome: &mut Placements| {
         if effort == Effort::Full {
@@ -135,6 +133,11 @@ pub(super) fn attempt(
         placer.reset_with(SoftSpread::Relaxed, open_state);
     }
     Attempt { outcome, packing, limits, relaxation: solved.into_inner().flatten() }
+}
+
+/// Whether packings by what pods cost wherever they may go are compared with the others.
+fn are_few(items: &[Item]) -> bool {
+    items.iter().map(|item| item.pods.len()).sum::<usize>() <= COMPARED_PODS_MAX
 }
 
 /// Has zones chosen by what pods cost in them: where pods have to have one chosen for them, by
