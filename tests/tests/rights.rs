@@ -149,7 +149,7 @@ fn records_are_kept_apart_by_partition() {
         assert!(!on_table || !keys.is_null(), "{holder} {} sees all partitions", statement["Sid"]);
         bound += usize::from(on_table);
     }
-    assert_eq!(bound, 4, "a statement about the table is written in another way");
+    assert_eq!(bound, 6, "a statement about the table is written in another way");
 }
 
 #[test]
@@ -168,5 +168,5 @@ fn rights_to_a_table_are_the_same_whoever_made_it() {
         assert!(existing.starts_with(named), "{holder} {}", statement["Sid"]);
         about += 1;
     }
-    assert_eq!(about, 5);
+    assert_eq!(about, 7);
 }
