@@ -148,7 +148,7 @@ for (const action of ['GetItem', 'Query', 'PutItem', 'UpdateItem', 'DeleteItem',
   deny(`dynamodb:${action}`, 'TABLE', keys('other'))
   deny(`dynamodb:${action}`, 'arn:aws:dynamodb:REGION:ACCOUNT:table/another', keys(CLUSTER))
 }
-for (const action of ['GetItem', 'Query', 'UpdateItem']) allow(action === 'Query' ? FUNCTIONS : KNOWS_OFFERINGS, `dynamodb:${action}`, 'TABLE', keys('region/eu-west-1'))
+for (const action of ['GetItem', 'Query', 'UpdateItem']) allow(action === 'UpdateItem' ? KNOWS_OFFERINGS : FUNCTIONS, `dynamodb:${action}`, 'TABLE', keys('region/eu-west-1'))
 for (const action of ['PutItem', 'BatchWriteItem']) allow(['catalog'], `dynamodb:${action}`, 'TABLE', keys('region/eu-west-1'))
 allow(['interruption'], 'dynamodb:Query', 'TABLE/index/instance', keys('i-1'))
 for (const action of ['GetItem', 'Query', 'PutItem', 'UpdateItem', 'BatchWriteItem']) {
