@@ -46,8 +46,8 @@ pub(crate) enum Search<'r> {
     Quick,
     /// By what pods cost in the packing before.
     Alone,
-    /// By what a relaxation says pods cost; the cheaper one where a second says it otherwise.
-    With(&'r PackingRelaxation, Option<&'r PackingRelaxation>),
+    /// By what the relaxation says pods cost.
+    With(&'r PackingRelaxation),
 }
 
 /// Packs items into new nodes within the pools' limits, as [`pack_for_less`] does without a
@@ -139,17 +139,13 @@ fn pack_in_pools(
     let setup = Setup::of(scope, state, items);
     let mut values = setup.values.clone();
     let mut best = match search {
-        Search::With(relaxation, second) => {
-            let best = first(&setup, relaxation, limits, items);
-            let second = second.map(|second| first(&setup, second, limits, items));
-            second.into_iter().fold(best, cheaper)
-        }
+        Search::With(relaxation) => first(&setup, relaxation, limits, items),
         Search::Alone | Search::Quick => setup.pack(limits.clone(), items.to_vec(), &values),
     };
     let rounds = match search {
-        Search::With(..) if is_priced(items.len(), &best) => 1,
+        Search::With(_) if is_priced(items.len(), &best) => 1,
         Search::Quick => 1,
-        Search::With(..) | Search::Alone => {
+        Search::With(_) | Search::Alone => {
             rounds_within_budget(items.len(), best.packing.nodes.len())
         }
     };
@@ -217,6 +213,7 @@ fn first(
     items: &[Item],
 ) -> Outcome {
     let alone = || setup.pack(limits.clone(), items.to_vec(), &setup.values);
+    let better = |a: Outcome, b: Outcome| if b.is_better_than(&a) { b } else { a };
     let values = relaxed_values(setup, relaxation, items);
     let by_kinds = setup
         .packs_by_kinds()
@@ -225,11 +222,11 @@ fn first(
     let is_simple = relaxation.row_count() <= SIMPLE_ROWS_MAX;
     let known = match by_kinds {
         Some(known) if known.packing.left.is_empty() && !is_simple => known,
-        Some(known) => cheaper(alone(), known),
+        Some(known) => better(alone(), known),
         None => alone(),
     };
     if known.packing.nodes.len() <= NODES_FOR_FIRST_MOVES_MAX {
-        return cheaper(alone(), known);
+        return better(alone(), known);
     }
     let worth: f64 =
         items.iter().zip(&values).map(|(item, value)| value * float(item.pods.len())).sum();
@@ -239,12 +236,7 @@ fn first(
     if is_enough || !is_priced(items.len(), &known) {
         return known;
     }
-    cheaper(known, priced(setup, relaxation, limits, items, enough))
-}
-
-/// The better of two packings; of equal ones, the first.
-fn cheaper(a: Outcome, b: Outcome) -> Outcome {
-    if b.is_better_than(&a) { b } else { a }
+    better(known, priced(setup, relaxation, limits, items, enough))
 }
 
 /// With no more rows than this, a packing without the relaxation's values is made too.

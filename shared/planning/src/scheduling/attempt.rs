@@ -31,10 +31,6 @@ const fn compared_nodes_max(effort: SearchEffort) -> usize {
     }
 }
 
-/// For so many pods, packings by what they cost wherever they may go are compared with those by
-/// what they cost where they were placed. For more, the latter are cheaper.
-const COMPARED_PODS_MAX: usize = 500;
-
 /// Places for pods, and nodes to launch.
 pub(super) struct Attempt {
     /// Where pods go.
@@ -84,12 +80,13 @@ pub(super) fn attempt(
         }
         let known = solved.get_or_init(solve).as_ref().filter(|own| own.is_solved());
         let is_enough = is_quick || known.is_some_and(|own| own.tells_apart(scope, items));
-        if is_enough {
-            return known.map_or(Search::Alone, |known| Search::With(known, None));
-        }
-        let solve_items = || PackingRelaxation::solve_items(scope, items, budget);
-        let own = of_items.get_or_init(solve_items).as_ref().filter(|own| own.is_solved());
-        own.map_or(Search::Alone, |own| Search::With(own, known.filter(|_| are_few(items))))
+        let own = if is_enough {
+            known
+        } else {
+            let solve_items = || PackingRelaxation::solve_items(scope, items, budget);
+            of_items.get_or_init(solve_items).as_ref().filter(|own| own.is_solved())
+        };
+        own.map_or(Search::Alone, Search::With)
     };
     let settle_zones = |placer: &mut Placer, outcome: &mut Placements| {
         if effort == Effort::Full {
@@ -133,11 +130,6 @@ pub(super) fn attempt(
         placer.reset_with(SoftSpread::Relaxed, open_state);
     }
     Attempt { outcome, packing, limits, relaxation: solved.into_inner().flatten() }
-}
-
-/// Whether packings by what pods cost wherever they may go are compared with the others.
-fn are_few(items: &[Item]) -> bool {
-    items.iter().map(|item| item.pods.len()).sum::<usize>() <= COMPARED_PODS_MAX
 }
 
 /// Has zones chosen by what pods cost in them: where pods have to have one chosen for them, by

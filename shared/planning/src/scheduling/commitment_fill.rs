@@ -63,7 +63,7 @@ pub(crate) fn fill_commitments(
         return known;
     }
     let search = relaxation.filter(|own| own.is_solved() && own.tells_apart(scope, &rest));
-    let search = search.map_or(Search::Alone, |own| Search::With(own, None));
+    let search = search.map_or(Search::Alone, Search::With);
     let packing = pack_for_less(scope, state, &mut left, &rest, search);
     nodes.extend(packing.nodes);
     let filled = Packing { nodes, left: packing.left };
