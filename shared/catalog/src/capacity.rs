@@ -41,7 +41,9 @@ pub(crate) fn capacity(
     options: &CatalogOptions,
 ) -> Resources {
     let discovered = view.discovered_memory.get(&facts.name).copied();
-    let memory = discovered.unwrap_or_else(|| memory_bytes(facts, options.vm_memory_overhead_ppm));
+    let overhead_ppm =
+        view.overhead.vm_memory_overhead_ppm.unwrap_or(options.vm_memory_overhead_ppm);
+    let memory = discovered.unwrap_or_else(|| memory_bytes(facts, overhead_ppm));
     let mut capacity = Resources::new()
         .with(CPU, i64::from(facts.vcpus) * 1000)
         .with(MEMORY, memory)
@@ -82,7 +84,10 @@ pub(crate) fn pods(
     let limited_by_network = !view.ami_family.is_windows();
     let pods = match view.max_pods {
         Some(max_pods) => max_pods,
-        None if limited_by_network => eni_limited_pods(facts, view, options.reserved_enis),
+        None if limited_by_network => {
+            let reserved = view.overhead.reserved_enis.unwrap_or(options.reserved_enis);
+            eni_limited_pods(facts, view, reserved)
+        }
         None => DEFAULT_PODS,
     };
     match view.pods_per_core {

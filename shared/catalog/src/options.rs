@@ -21,9 +21,11 @@ pub const VM_MEMORY_OVERHEAD_PPM: u32 = 75_000;
 pub struct CatalogOptions {
     /// The region. One that the catalogue does not know sells everything in three zones.
     pub region: Text,
-    /// Share of an instance's memory that its nodes never see, in millionths.
+    /// Share of an instance's memory that its nodes never see, in millionths, where their
+    /// EC2NodeClass says nothing else.
     pub vm_memory_overhead_ppm: u32,
-    /// Interfaces of each instance that pods get no addresses from (`--reserved-enis`).
+    /// Interfaces of each instance that pods get no addresses from (`--reserved-enis`), where their
+    /// EC2NodeClass says nothing else.
     pub reserved_enis: u32,
     /// The smallest memory seen on nodes of a node class, in bytes, by node class and instance
     /// type: what is observed replaces the estimate.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::Text;
+use domain::instance_overhead::InstanceOverhead;
 use domain::node_class::{
     AmiFamily, BlockDeviceMapping, Ec2NodeClass, EvictionThreshold, NetworkInterface,
     ResolvedCapacityReservation,
@@ -28,6 +29,8 @@ pub(crate) struct NodeClassView {
     pub(crate) is_raid0: bool,
     pub(crate) network_interfaces: Vec<NetworkInterface>,
     pub(crate) tracks_connections: bool,
+    /// What the class says in place of the installation's settings.
+    pub(crate) overhead: InstanceOverhead,
     pub(crate) nests_virtualization: bool,
     /// Zones with a subnet; `None` before subnets are resolved: every zone then.
     pub(crate) zones: Option<BTreeSet<Text>>,
@@ -55,6 +58,7 @@ impl NodeClassView {
             is_raid0: spec.instance_store_raid0,
             network_interfaces: spec.network_interfaces.clone(),
             tracks_connections: spec.connection_tracking.is_some(),
+            overhead: class.instance_overhead,
             nests_virtualization: spec.nested_virtualization == Some(true),
             zones: (!status.subnets.is_empty()).then_some(zones),
             ami_requirements: requirements,

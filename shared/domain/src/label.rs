@@ -144,6 +144,13 @@ pub const AMI_MIN_AGE: &str = "outrigger.dev/ami-min-age";
 /// the moment at which it is old enough, such as `ami-1=2026-11-30T00:00:00Z`, by commas.
 pub const AMIS_HELD_BACK: &str = "outrigger.dev/amis-held-back";
 
+/// Annotation of an EC2NodeClass: the share of memory that the hypervisor of its instances keeps,
+/// such as `0.075`, in place of the installation's `VM_MEMORY_OVERHEAD_PERCENT`.
+pub const VM_MEMORY_OVERHEAD_PERCENT: &str = "outrigger.dev/vm-memory-overhead-percent";
+/// Annotation of an EC2NodeClass: network interfaces of its instances that pods get no addresses
+/// from, such as `1`, in place of the installation's `RESERVED_ENIS`.
+pub const RESERVED_ENIS: &str = "outrigger.dev/reserved-enis";
+
 /// Annotation of an EC2NodeClass: how many addresses a pod takes, such as `1`.
 pub const ADDRESSES_PER_POD: &str = "outrigger.dev/addresses-per-pod";
 /// Annotation of an EC2NodeClass: how many addresses stay free in each zone, such as `32`.

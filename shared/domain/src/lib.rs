@@ -19,6 +19,7 @@ pub mod drift_waves;
 pub mod expiration;
 pub mod fargate;
 pub mod image_age;
+pub mod instance_overhead;
 pub mod instance_type;
 pub mod label;
 pub mod money;

@@ -11,6 +11,7 @@ use crate::Text;
 use crate::addresses::AddressPolicy;
 use crate::drift::NodeClassHashes;
 use crate::image_age::ImageAge;
+use crate::instance_overhead::InstanceOverhead;
 use crate::label::Labels;
 use crate::quantity::Quantity;
 use crate::requirement::Requirement;
@@ -30,6 +31,8 @@ pub struct Ec2NodeClass {
     /// Addresses that its nodes take and leave free, by annotation; `None` where none says
     /// anything.
     pub addresses: Option<AddressPolicy>,
+    /// What pods of its instances cannot use, by annotation.
+    pub instance_overhead: InstanceOverhead,
     /// Being deleted.
     pub is_deleting: bool,
     /// The specification.

@@ -15,6 +15,7 @@ use controllers::record::controls::{Mode, usd};
 use controllers::record::fuses::Fuses;
 use controllers::safeguards::Safeguards;
 use domain::Text;
+use domain::instance_overhead::{parse_memory_overhead, parse_reserved_enis};
 use domain::money::UsdPerHour;
 use domain::settings::{MinValuesPolicy, PreferencePolicy, Settings};
 
@@ -400,28 +401,13 @@ impl<L: Fn(&str) -> Option<String>> Reader<L> {
         Ec2Settings {
             vm_memory_overhead_ppm: self.parsed(
                 VM_MEMORY_OVERHEAD_PERCENT,
-                millionths,
+                parse_memory_overhead,
                 default.vm_memory_overhead_ppm,
             ),
-            reserved_enis: self.parsed(RESERVED_ENIS, str::parse, default.reserved_enis),
+            reserved_enis: self.parsed(RESERVED_ENIS, parse_reserved_enis, default.reserved_enis),
             dry_runs: !self.parsed(DISABLE_DRY_RUN, str::parse::<bool>, !default.dry_runs),
         }
     }
-}
-
-/// A share of one as a decimal number, in millionths.
-fn millionths(text: &str) -> Result<u32, String> {
-    let share: f64 = text.parse().map_err(|_| format!("{text:?} is not a number"))?;
-    if !(0.0..1.0).contains(&share) {
-        return Err(format!("{text} is not a share of one, such as 0.075"));
-    }
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "between 0 and a million"
-    )]
-    let ppm = (share * 1e6).round() as u32;
-    Ok(ppm)
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod drift_waves;
 mod expendable;
 mod expiration;
 mod image_age;
+mod instance_overhead;
 mod kubelet;
 mod kubelet_rule;
 mod metadata;

@@ -1,6 +1,7 @@
 //! EC2NodeClasses.
 
 use domain::image_age::ImageAge;
+use domain::instance_overhead::InstanceOverhead;
 use domain::label::Labels;
 use domain::node_class::{Ec2NodeClass, Ec2NodeClassSpec, Ec2NodeClassStatus, ResolvedAmi};
 
@@ -12,6 +13,7 @@ pub fn node_class(name: &str) -> Ec2NodeClass {
         annotations: Labels::new(),
         image_age: ImageAge::default(),
         addresses: None,
+        instance_overhead: InstanceOverhead::default(),
         is_deleting: false,
         spec: Ec2NodeClassSpec::default(),
         status: Ec2NodeClassStatus::default(),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use domain::Text;
 use domain::image_age::ImageAge;
+use domain::instance_overhead::InstanceOverhead;
 use domain::label::Labels;
 use domain::node_class::{Ec2NodeClass, Ec2NodeClassSpec, Ec2NodeClassStatus};
 use manifests::{Located, Object, Objects};
@@ -72,6 +73,7 @@ pub(super) fn default_node_class(name: Text) -> Ec2NodeClass {
         annotations: Labels::new(),
         image_age: ImageAge::default(),
         addresses: None,
+        instance_overhead: InstanceOverhead::default(),
         is_deleting: false,
         spec: Ec2NodeClassSpec::default(),
         status: Ec2NodeClassStatus::default(),

@@ -18,6 +18,7 @@ mod drains;
 mod expendable;
 mod git;
 mod import;
+mod instance_overhead;
 #[cfg(feature = "live")]
 mod live;
 mod overlays;

@@ -1,3 +1,4 @@
+use domain::instance_overhead::InstanceOverhead;
 use domain::node_class::NetworkInterface;
 
 use super::*;
@@ -34,6 +35,29 @@ fn the_hypervisors_share_can_be_set() {
     let options = CatalogOptions { vm_memory_overhead_ppm: 0, ..CatalogOptions::default() };
     let memory = capacity(&facts("m5.large"), &NodeClassView::plain(), &options).get(MEMORY);
     assert_eq!(memory, 8192 * MIB);
+}
+
+#[test]
+fn what_a_class_says_of_its_instances_comes_before_the_installations_settings() {
+    let options = CatalogOptions {
+        vm_memory_overhead_ppm: 100_000,
+        reserved_enis: 2,
+        ..CatalogOptions::default()
+    };
+    let view = |vm_memory_overhead_ppm, reserved_enis| NodeClassView {
+        overhead: InstanceOverhead { vm_memory_overhead_ppm, reserved_enis },
+        ..NodeClassView::plain()
+    };
+    let m5 = facts("m5.large");
+    let memory = |view| capacity(&m5, &view, &options).get(MEMORY);
+    assert_eq!(memory(view(Some(0), None)), 8192 * MIB);
+    assert_eq!(memory(view(None, Some(0))), (8192 - 820) * MIB);
+    assert_eq!(pods(&m5, &view(None, Some(1)), &options), 20);
+    assert_eq!(pods(&m5, &view(Some(0), None), &options), 11);
+    assert_eq!(
+        pods(&m5, &NodeClassView { max_pods: Some(50), ..view(None, Some(3)) }, &options),
+        50
+    );
 }
 
 #[test]

@@ -6,6 +6,7 @@ use domain::node_class::{AmiFamily, Ec2NodeClass, Ec2NodeClassSpec};
 use super::addresses::read_addresses;
 use super::block_device::read_block_devices;
 use super::image_age::read_image_age;
+use super::instance_overhead::read_instance_overhead;
 use super::kubelet::read_kubelet;
 use super::metadata::read_metadata_or_newer;
 use super::network::{read_connection_tracking, read_metadata_options, read_network_interfaces};
@@ -82,14 +83,16 @@ pub(super) const RESTRICTED_TAG_PREFIX: &str = "kubernetes.io/cluster";
 pub(crate) fn read_node_class(root: Field<'_>) -> Option<Ec2NodeClass> {
     let metadata = read_metadata_or_newer(root);
     let spec = root.get("spec").required();
-    let image_age = read_image_age(root.get("metadata").get("annotations"));
+    let annotations = root.get("metadata").get("annotations");
+    let image_age = read_image_age(annotations);
     let mut status = read_node_class_status(root.get("status"));
     // Annotations and status are written one after the other: what one holds back, the other may
     // still name.
     status.amis.retain(|image| !image_age.holds_back(&image.id));
     Some(Ec2NodeClass {
         image_age,
-        addresses: read_addresses(root.get("metadata").get("annotations")),
+        addresses: read_addresses(annotations),
+        instance_overhead: read_instance_overhead(annotations),
         name: metadata.name,
         uid: metadata.uid,
         annotations: metadata.annotations,

@@ -1,5 +1,6 @@
 use domain::SignedDuration;
 use domain::image_age::ImageAge;
+use domain::instance_overhead::InstanceOverhead;
 use domain::node_class::{
     AmiFamily, Ec2NodeClass, EvictionThreshold, MetadataOptions, PlacementGroupSelector,
 };
@@ -414,4 +415,27 @@ fn what_is_no_count_of_addresses_has_no_effect_and_is_a_warning() {
         "outrigger.dev/min-free-addresses: '32', outrigger.dev/free-addresses: us-east-1a=5";
     let (class, warnings) = annotated(wrong);
     assert_eq!((class.addresses.map(|own| own.free.len()), warnings.len()), (Some(0), 1));
+}
+
+#[test]
+fn a_class_says_what_pods_of_its_instances_cannot_use() {
+    let own = "outrigger.dev/vm-memory-overhead-percent: '0.05', outrigger.dev/reserved-enis: '1'";
+    let (class, warnings) = annotated(own);
+    let overhead =
+        InstanceOverhead { vm_memory_overhead_ppm: Some(50_000), reserved_enis: Some(1) };
+    assert_eq!((class.instance_overhead, warnings.len()), (overhead, 0));
+    assert_eq!(class.spec.hashes, annotated("").0.spec.hashes, "no node drifts");
+    assert_eq!(annotated("").0.instance_overhead, InstanceOverhead::default());
+}
+
+#[test]
+fn an_overhead_that_cannot_be_read_has_no_effect_and_costs_nothing_else() {
+    let own = "outrigger.dev/vm-memory-overhead-percent: 7.5%, outrigger.dev/reserved-enis: '2'";
+    let (class, warnings) = annotated(own);
+    let overhead = InstanceOverhead { vm_memory_overhead_ppm: None, reserved_enis: Some(2) };
+    assert_eq!((class.instance_overhead, warnings.len()), (overhead, 1));
+    for part in ["outrigger.dev/vm-memory-overhead-percent", "\"7.5%\" is not a number"] {
+        assert!(warnings[0].contains(part), "{warnings:?}");
+    }
+    assert_eq!(annotated("outrigger.dev/reserved-enis: '15'").1.len(), 1);
 }
