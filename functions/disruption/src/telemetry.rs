@@ -1,9 +1,11 @@
 //! Logs and metrics of a disruption run.
 
 use controllers::disruption::{CommandChange, CommandEvent, DisruptionReport};
-use domain::plan::{DriftFigures, PlanFigures};
+use domain::plan::{DriftFigures, PlanFigures, StuckDrains};
 use lambda::Telemetry;
 use lambda::metrics::Unit;
+
+const HOURS_PER_DAY: f64 = 24.0;
 
 /// Records what a run decided and did.
 pub(crate) fn record_report(telemetry: &Telemetry, report: &DisruptionReport) {
@@ -58,6 +60,10 @@ fn record_figures(telemetry: &Telemetry, figures: &PlanFigures) {
         gauge("outrigger_drift_wave", &[("nodepool", pool)], *wave);
         gauge("outrigger_drift_halted", &[("nodepool", pool)], u32::from(*is_halted));
     }
+    let StuckDrains { nodes, hourly } = figures.stuck_drains;
+    gauge("outrigger_drains_stuck", &[], nodes);
+    let daily = hourly.to_f64() * HOURS_PER_DAY;
+    telemetry.metrics().gauge("outrigger_drains_stuck_cost_daily_usd", &[], Unit::None, daily);
     for (pool, nodes) in &figures.past_expiry {
         gauge("outrigger_nodes_past_expiry", &[("nodepool", pool)], *nodes);
     }
@@ -91,6 +97,7 @@ fn record_change(telemetry: &Telemetry, change: &CommandChange) {
 #[cfg(test)]
 mod tests {
     use domain::Timestamp;
+    use domain::money::UsdPerHour;
     use domain::reason::DisruptionReason;
     use lambda::metrics::{Detail, Metrics};
 
@@ -106,6 +113,7 @@ mod tests {
             past_expiry: [("default".into(), 3)].into(),
             zone_nodes: [(("default".into(), "us-east-1a".into()), 7)].into(),
             drift: [("default".into(), DriftFigures { wave: 2, is_halted: true })].into(),
+            stuck_drains: StuckDrains { nodes: 2, hourly: UsdPerHour::from_nanos(250_000_000) },
             ..PlanFigures::default()
         };
         record_figures(&telemetry, &figures);
@@ -126,6 +134,9 @@ mod tests {
         let zone = line("outrigger_zone_nodes");
         assert_eq!((&zone["nodepool"], &zone["zone"]), (&"default".into(), &"us-east-1a".into()));
         assert_eq!(zone["outrigger_zone_nodes"], 7.0);
+        assert_eq!(line("outrigger_drains_stuck")["outrigger_drains_stuck"], 2.0);
+        let daily = "outrigger_drains_stuck_cost_daily_usd";
+        assert_eq!(line(daily)[daily], 6.0);
         assert_eq!(line("outrigger_drift_wave")["outrigger_drift_wave"], 2.0);
         assert_eq!(line("outrigger_drift_halted")["outrigger_drift_halted"], 1.0);
     }

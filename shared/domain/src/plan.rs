@@ -81,8 +81,19 @@ pub struct PlanFigures {
     /// Nodes of each NodePool that asks for balance over zones, by NodePool and zone, those that
     /// leave not counted.
     pub zone_nodes: BTreeMap<(Text, Text), u32>,
+    /// Nodes whose drain lasts longer than drains do, and what they cost meanwhile.
+    pub stuck_drains: StuckDrains,
     /// Moves that the `Balanced` policy of their NodePools approved.
     pub approved: Vec<ApprovedMove>,
+}
+
+/// Nodes whose drain lasts longer than [`crate::drain::STUCK_AFTER`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StuckDrains {
+    /// How many.
+    pub nodes: u32,
+    /// What they cost by the catalogue; those that it does not price cost nothing here.
+    pub hourly: UsdPerHour,
 }
 
 /// How far drift of a NodePool has come.

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::Text;
+use domain::drain::drains;
 use domain::drift::DriftReason;
 use domain::money::UsdPerHour;
 use domain::plan::{
-    ApprovedMove, BlockedNode, Plan, PlanFigures, PlannedDisruption, PlannedVirtualPod,
+    ApprovedMove, BlockedNode, Plan, PlanFigures, PlannedDisruption, PlannedVirtualPod, StuckDrains,
 };
 use domain::reason::{DisruptionReason, NotDisruptable};
 
@@ -70,6 +71,7 @@ impl<'m, 'a> Disruptor<'m, 'a> {
             off: off(model),
             zone_nodes: zone_nodes(model),
             drift: waves.figures(),
+            stuck_drains: stuck_drains(model),
             ..PlanFigures::default()
         };
         Self {
@@ -221,6 +223,21 @@ fn zone_nodes(model: &Model) -> BTreeMap<(Text, Text), u32> {
         }
     }
     counts
+}
+
+/// Nodes whose drain is stuck, with what they cost.
+fn stuck_drains(model: &Model) -> StuckDrains {
+    let now = model.snapshot.now;
+    let mut stuck = StuckDrains::default();
+    if !model.nodes.iter().any(NodeView::is_leaving) {
+        return stuck;
+    }
+    for drain in drains(model.snapshot).iter().filter(|own| own.is_stuck(now)) {
+        let node = model.nodes.iter().find(|own| *own.name == drain.node);
+        stuck.nodes += 1;
+        stuck.hourly += node.and_then(NodeView::cost).unwrap_or_default();
+    }
+    stuck
 }
 
 /// How many nodes are past their age limit, of each NodePool whose nodes expire gracefully.

@@ -3,8 +3,10 @@
 use domain::SignedDuration;
 use domain::drain::{Drain, DrainHold, drains};
 use domain::label;
+use domain::money::UsdPerHour;
 use domain::node_claim::{Condition, ConditionStatus, ConditionType};
 use domain::pdb::PdbRefusal;
+use domain::plan::StuckDrains;
 use domain::pod::{DoNotDisrupt, OwnerKind};
 
 use crate::testing::{Cluster, NodeMaker, cluster, minutes_ago, node, now, pdb, pod};
@@ -95,4 +97,25 @@ fn once_pods_are_gone_volumes_are_what_it_waits_for() {
 #[test]
 fn nodes_that_stay_are_no_drains() {
     assert!(drains(&cluster().node(node("n")).pod(pod("p").on("n")).0).is_empty());
+}
+
+#[test]
+fn nodes_whose_drain_is_stuck_are_counted_with_what_they_cost() {
+    let held = |name: &str, on: &str| pod(name).label("app", "db").on(on);
+    let world = |minutes| {
+        cluster()
+            .node(draining("large", minutes).of_type("m.2xlarge"))
+            .node(draining("small", minutes).of_type("m.large"))
+            .node(draining("fresh", 9))
+            .node(node("stays"))
+            .pod(held("a", "large"))
+            .pod(held("b", "small"))
+            .pod(held("c", "fresh"))
+            .pdb(pdb("none", ("app", "db"), 0))
+    };
+    // Five cents for each of eight and two CPUs.
+    let hourly = UsdPerHour::from_nanos(500_000_000);
+    assert_eq!(world(11).plan().figures.stuck_drains, StuckDrains { nodes: 2, hourly });
+    assert_eq!(world(9).plan().figures.stuck_drains, StuckDrains::default());
+    assert_eq!(cluster().node(node("n")).plan().figures.stuck_drains, StuckDrains::default());
 }
