@@ -313,7 +313,8 @@ fn cost(page: &mut Page, totals: &Totals, plan: &Plan) {
 fn commitments(page: &mut Page, totals: &Totals, plan: &Plan) {
     let Some(CommittedTotals { before, after }) = &plan.committed else { return };
     page.line(format!("  {}", covered_line(after, totals.hourly_after)));
-    if before.covered != after.covered {
+    // Where nothing ran nothing was covered.
+    if before.covered != after.covered && totals.hourly_before > UsdPerHour::ZERO {
         page.line(format!("  before  {}", covered_line(before, totals.hourly_before)));
     }
     for line in use_lines(after, Some(before)) {
