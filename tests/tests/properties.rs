@@ -178,7 +178,7 @@ proptest! {
     ) {
         let mut snapshot = snapshot;
         let limits = Resources::new().with(NODES, nodes).with(USD_PER_HOUR, cents * 10_000_000);
-        snapshot.objects.cluster_limits = vec![ClusterLimit { name: "all".into(), limits }];
+        snapshot.objects.cluster_limits = vec![ClusterLimit::new("all", limits)];
         let plan = planning::plan(&snapshot);
         let violations = checker::check(&snapshot, &plan);
         prop_assert!(violations.is_empty(), "{:#?}\n{:#?}", violations, plan);

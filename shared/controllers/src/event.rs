@@ -38,6 +38,12 @@ pub enum Subject {
     NodeClass(Text),
     /// A CapacityBuffer, ScaledObject or PrewarmSchedule, by key and uid.
     Source(VirtualPodSource, Text),
+    /// A ClusterLimit by name and uid.
+    ClusterLimit(Text, Text),
+    /// A Commitment by name and uid.
+    Commitment(Text, Text),
+    /// ConfigMap `kube-system/outrigger` by uid.
+    Controls(Text),
 }
 
 /// `type` of an event.
@@ -140,7 +146,8 @@ reasons! {
     OrphanedInstancesKept Warning,
     /// Nodes of a NodePool did not come up, and no more of them drift. Not in Karpenter.
     DriftHalted Warning,
-    /// A schedule or CapacityBuffer is malformed. Not in Karpenter.
+    /// A schedule, CapacityBuffer, ClusterLimit, Commitment, or what the ConfigMap says of the
+    /// scheduler, is malformed. Not in Karpenter.
     InvalidSpecification Warning,
     /// The workload of a schedule does not exist in its namespace. Not in Karpenter.
     ScaleTargetNotFound Warning,

@@ -27,3 +27,4 @@ pub mod rollout;
 pub mod schedule;
 pub mod snapshot;
 pub mod tagging;
+pub mod unreadable;

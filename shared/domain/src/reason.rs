@@ -314,6 +314,13 @@ pub enum NodePoolUnfit {
         /// What of it is used: [`Self::Limit`] or [`Self::UsdLimit`].
         reason: Box<Self>,
     },
+    /// A ClusterLimit cannot be read, so that nothing new is launched.
+    ClusterLimitUnreadable {
+        /// The name of the ClusterLimit.
+        name: Text,
+        /// What is wrong, with the field.
+        problem: Text,
+    },
     /// What is left under the pool's limits is too small.
     Limit {
         /// The resource.
@@ -388,6 +395,10 @@ impl fmt::Display for NodePoolUnfit {
             Self::Deleting => write!(f, "it is being deleted"),
             Self::NotReady => write!(f, "it is not ready"),
             Self::ClusterLimit { name, reason } => write!(f, "ClusterLimit {name}: {reason}"),
+            Self::ClusterLimitUnreadable { name, problem } => write!(
+                f,
+                "nothing new is launched while ClusterLimit {name} cannot be read: {problem}"
+            ),
             Self::OffHours { until } => {
                 write!(f, "it is off until {until} (outrigger.dev/off-schedule)")
             }
@@ -492,6 +503,7 @@ impl NodePoolUnfit {
             | Self::ImagesTooYoung { .. }
             | Self::OffHours { .. }
             | Self::ClusterLimit { .. }
+            | Self::ClusterLimitUnreadable { .. }
             | Self::NoAddresses { .. }
             | Self::NoOffering
             | Self::Expendable { .. }

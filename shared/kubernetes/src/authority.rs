@@ -18,9 +18,9 @@ use crate::kind::{CONFIG_MAP, LEASE};
 use crate::write::Target;
 
 /// The namespace of the ConfigMap.
-const NAMESPACE: &str = "kube-system";
+pub(crate) const NAMESPACE: &str = "kube-system";
 /// The name of the ConfigMap.
-const NAME: &str = "outrigger";
+pub(crate) const NAME: &str = "outrigger";
 /// The lease that Karpenter's leader renews, in the namespace that it is installed in.
 ///
 /// Source: `LeaderElectionID` in Karpenter's `pkg/operator/operator.go`.
@@ -35,6 +35,8 @@ struct ConfigMap {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Metadata {
+    #[serde(default)]
+    uid: Text,
     resource_version: Text,
 }
 
@@ -69,8 +71,8 @@ impl Connection {
             let call = Call::new(Verb::Get, CONFIG_MAP.resource(), config_map().path);
             Failure::Broken(format!("not a ConfigMap: {error}")).into_port_error(&call)
         })?;
-        let ConfigMap { metadata: Metadata { resource_version }, data } = read;
-        Ok(Some(ControlsObject { resource_version, data: data.unwrap_or_default() }))
+        let ConfigMap { metadata: Metadata { uid, resource_version }, data } = read;
+        Ok(Some(ControlsObject { uid, resource_version, data: data.unwrap_or_default() }))
     }
 
     /// Sets values of the ConfigMap, and removes those that are `None`. With `seen` only if it is

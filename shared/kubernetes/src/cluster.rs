@@ -80,7 +80,9 @@ impl KubernetesCluster {
         let mut listed =
             list_cluster(&self.connection, &self.interner, self.mode, &mut cache).await?;
         drop(cache);
-        let KnownSchedulerConfig { config, problems, .. } = self.scheduler_config().await;
+        let KnownSchedulerConfig { config, problems, unreadable, text: _ } =
+            self.scheduler_config().await;
+        listed.cluster.listing.unreadable_objects.extend(unreadable);
         listed.cluster.listing.objects.scheduler = config;
         listed.cluster.problems.extend(problems);
         listed.cluster.problems.sort();

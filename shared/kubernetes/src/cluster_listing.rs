@@ -36,7 +36,12 @@ impl Gathered {
                 note_buffer(listing, source.source.key(), observed);
                 return listing.unreadable_sources.push(source);
             }
+            Item::LeftOut(own) => return listing.unreadable_objects.push(*own),
         };
+        if let ObservedStatus::Unreadable(own) = observed {
+            listing.unreadable_objects.push(own);
+            return collector.add(object);
+        }
         match (&object, observed) {
             (Object::NodePool(pool), ObservedStatus::NodePool(state)) => {
                 listing.node_pool_states.insert(pool.name.clone(), state);

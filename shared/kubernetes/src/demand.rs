@@ -198,7 +198,7 @@ impl DemandWatch {
         match item {
             Item::Pod(object) => is_waiting(&object.pod),
             Item::Other(_) => node_of(item).is_some_and(|node| self.becomes_disrupted(node)),
-            Item::Unreadable(_) => false,
+            Item::Unreadable(_) | Item::LeftOut(_) => false,
         }
     }
 
@@ -233,7 +233,7 @@ fn node_of(item: &Item) -> Option<&Node> {
             Object::Node(node) => Some(node),
             _ => None,
         },
-        Item::Pod(_) | Item::Unreadable(_) => None,
+        Item::Pod(_) | Item::Unreadable(_) | Item::LeftOut(_) => None,
     }
 }
 

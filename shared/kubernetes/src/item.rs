@@ -2,11 +2,15 @@
 
 use std::fmt;
 
-use controllers::ports::cluster::UnreadableSource;
+use controllers::event::Subject;
+use controllers::ports::cluster::{UnreadableObject, UnreadableSource};
 use controllers::status::{CapacityBufferStatus, NodeClassStatus, NodePoolStatus, Observed};
 use domain::Text;
 use domain::pod::{ObjectKey, VirtualPodSource};
-use manifests::{ApiKind, Field, Interner, ManifestError, Object, PodObject, read_api_object};
+use manifests::{
+    ApiKind, Field, Interner, ManifestError, Object, PodObject, read_api_object,
+    unreadable_cluster_limit,
+};
 
 use crate::state;
 
@@ -19,6 +23,8 @@ pub(crate) enum Item {
     Other(Box<(Object, ObservedStatus)>),
     /// A schedule or a buffer that cannot be read: an event tells its author.
     Unreadable(Box<(UnreadableSource, ObservedStatus)>),
+    /// Another object that cannot be read and of which an event tells its author.
+    LeftOut(Box<UnreadableObject>),
 }
 
 /// The status of an object, which only a live cluster has.
@@ -28,6 +34,8 @@ pub(crate) enum ObservedStatus {
     NodePool(Observed<NodePoolStatus>),
     NodeClass(Observed<NodeClassStatus>),
     CapacityBuffer(Observed<CapacityBufferStatus>),
+    /// It cannot be read, and the object stands for what holds in its place.
+    Unreadable(UnreadableObject),
 }
 
 /// The key of an object, and its resource version.
@@ -80,9 +88,10 @@ pub(crate) struct Decoded {
 /// Decodes one object of an API server.
 pub(crate) fn decode(json: &str, kind: &ApiKind, interner: &Interner) -> Decoded {
     let mut metadata = ItemMetadata::default();
-    let mut source = None;
+    let (mut source, mut uid) = (None, Text::default());
     let read = read_api_object(json, kind, interner, |root| {
         metadata = metadata_of(root);
+        uid = root.get("metadata").get("uid").text().unwrap_or_default();
         let observed = match &*kind.kind {
             "NodePool" => ObservedStatus::NodePool(state::node_pool(root)),
             "EC2NodeClass" => ObservedStatus::NodeClass(state::node_class(root)),
@@ -104,9 +113,18 @@ pub(crate) fn decode(json: &str, kind: &ApiKind, interner: &Interner) -> Decoded
         Ok((Object::Pod(pod), _)) => Some(Item::Pod(pod)),
         Ok((object, observed)) => Some(Item::Other(Box::new((object, observed)))),
         Err(errors) => {
-            let wrong: Vec<ObjectProblem> =
+            let mut wrong: Vec<ObjectProblem> =
                 errors.iter().map(|error| left_out(kind, error)).collect();
-            let item = unreadable(source, &wrong);
+            let name = metadata.key.as_ref().map(|key| key.name.clone()).unwrap_or_default();
+            let item = match &*kind.kind {
+                "ClusterLimit" => Some(in_its_place(name, uid, &errors, &mut wrong)),
+                "Commitment" => {
+                    let problem = format!("it has no effect: {}", shown(&wrong)).into();
+                    let about = Subject::Commitment(name, uid);
+                    Some(Item::LeftOut(Box::new(UnreadableObject { about, problem })))
+                }
+                _ => unreadable(source, &wrong),
+            };
             problems.extend(wrong);
             item
         }
@@ -134,17 +152,40 @@ fn source_of(
     Some((source, root.get("metadata").get("uid").text()?))
 }
 
+/// What is wrong with one object, with the fields.
+fn shown(wrong: &[ObjectProblem]) -> String {
+    let problems = wrong.iter().map(|problem| match &problem.field {
+        Some(field) => format!("{field}: {}", problem.what),
+        None => problem.what.clone(),
+    });
+    problems.collect::<Vec<_>>().join("; ")
+}
+
+/// A ClusterLimit that cannot be read: none of it is left out, it allows nothing.
+fn in_its_place(
+    name: Text,
+    uid: Text,
+    errors: &[ManifestError],
+    wrong: &mut [ObjectProblem],
+) -> Item {
+    const HOLDS: &str = "nothing new is launched until it can be read";
+    let problem = format!("{HOLDS}: {}", shown(wrong)).into();
+    for own in wrong {
+        own.is_left_out = false;
+        own.what = format!("{}: {HOLDS}", own.what);
+    }
+    let limit = unreadable_cluster_limit(&name, errors);
+    let unreadable = UnreadableObject { about: Subject::ClusterLimit(name, uid), problem };
+    Item::Other(Box::new((Object::ClusterLimit(limit), ObservedStatus::Unreadable(unreadable))))
+}
+
 /// A schedule or a buffer with its problems; `None` where it has none.
 fn unreadable(
     source: Option<(VirtualPodSource, Text, ObservedStatus)>,
     wrong: &[ObjectProblem],
 ) -> Option<Item> {
     let (source, uid, observed) = source?;
-    let problems = wrong.iter().map(|problem| match &problem.field {
-        Some(field) => format!("{field}: {}", problem.what),
-        None => problem.what.clone(),
-    });
-    let problem: Text = problems.collect::<Vec<_>>().join("; ").into();
+    let problem: Text = shown(wrong).into();
     (!problem.is_empty())
         .then(|| Item::Unreadable(Box::new((UnreadableSource { source, uid, problem }, observed))))
 }
@@ -174,6 +215,8 @@ fn named(kind: &ApiKind, name: Option<&str>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use domain::cluster_limit::ClusterLimit;
+
     use super::*;
 
     fn read(json: &str, kind: &str) -> Decoded {
@@ -226,6 +269,38 @@ mod tests {
             assert!(problem.contains(part), "{problem}");
         }
         assert_eq!(decoded.problems.len(), 2);
+    }
+
+    #[test]
+    fn a_cluster_limit_that_cannot_be_read_allows_nothing_new() {
+        let json =
+            r#"{"metadata": {"name": "all", "uid": "u1"}, "spec": {"limits": {"cpu": "lots"}}}"#;
+        let api_version = "outrigger.dev/v1alpha1";
+        let kind = ApiKind { kind: "ClusterLimit".into(), api_version: api_version.into() };
+        let decoded = decode(json, &kind, &Interner::default());
+        let Some(Item::Other(other)) = decoded.item else { panic!("{decoded:?}") };
+        let (Object::ClusterLimit(limit), ObservedStatus::Unreadable(told)) = *other else {
+            panic!("{other:?}")
+        };
+        let wrong = "spec.limits.cpu: \"lots\" is not a quantity: it has no digits";
+        assert_eq!(limit, ClusterLimit::unreadable("all", wrong));
+        assert_eq!(told.about, Subject::ClusterLimit("all".into(), "u1".into()));
+        let holds = "nothing new is launched until it can be read";
+        assert_eq!(&*told.problem, format!("{holds}: {wrong}"));
+        let logged: Vec<String> = decoded.problems.iter().map(ToString::to_string).collect();
+        assert_eq!(logged, [format!("ClusterLimit all: {wrong}: {holds}")]);
+    }
+
+    #[test]
+    fn a_commitment_that_cannot_be_read_has_no_effect_and_its_author_is_told() {
+        let json = r#"{"metadata": {"name": "plan", "uid": "u2"}, "spec": {"type": "Gift"}}"#;
+        let api_version = "outrigger.dev/v1alpha1";
+        let kind = ApiKind { kind: "Commitment".into(), api_version: api_version.into() };
+        let decoded = decode(json, &kind, &Interner::default());
+        let Some(Item::LeftOut(told)) = decoded.item else { panic!("{decoded:?}") };
+        assert_eq!(told.about, Subject::Commitment("plan".into(), "u2".into()));
+        assert!(told.problem.starts_with("it has no effect: spec.type: "), "{told:?}");
+        assert!(decoded.problems.iter().all(|own| own.is_left_out), "{:?}", decoded.problems);
     }
 
     #[test]

@@ -109,9 +109,9 @@ pub(crate) static SCALED_OBJECT: Kind =
     Kind::of("ScaledObject", "keda.sh", &["v1alpha1"], "scaledobjects").optional();
 pub(crate) static PREWARM_SCHEDULE: Kind =
     Kind::of("PrewarmSchedule", "outrigger.dev", &["v1alpha1"], "prewarmschedules").optional();
-static CLUSTER_LIMIT: Kind =
+pub(crate) static CLUSTER_LIMIT: Kind =
     Kind::of("ClusterLimit", "outrigger.dev", &["v1alpha1"], "clusterlimits").optional();
-static COMMITMENT: Kind =
+pub(crate) static COMMITMENT: Kind =
     Kind::of("Commitment", "outrigger.dev", &["v1alpha1"], "commitments").optional();
 static DAEMON_SET: Kind = Kind::of("DaemonSet", "apps", &["v1"], "daemonsets");
 static POD_TEMPLATE: Kind = Kind::of("PodTemplate", "", &["v1"], "podtemplates");

@@ -3,7 +3,8 @@
 //! Every run reads that ConfigMap before it lists anything, to ask whether it may act: what it says
 //! of the scheduler is kept from there, and listings cost no call more.
 
-use controllers::ports::cluster::ControlsObject;
+use controllers::event::Subject;
+use controllers::ports::cluster::{ControlsObject, UnreadableObject};
 use domain::Text;
 use domain::scheduler::SchedulerConfig;
 use manifests::{ReadSchedulerConfig, SCHEDULER_CONFIG_KEY, read_scheduler_config};
@@ -12,16 +13,20 @@ use crate::item::ObjectProblem;
 
 /// The object that problems name.
 const CONFIG_MAP: &str = "ConfigMap kube-system/outrigger";
+/// What holds where it cannot be read.
+const DEFAULTS: &str = "kube-scheduler's defaults are planned with";
 
 /// What was read of the ConfigMap last.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KnownSchedulerConfig {
     /// The value of the key; `None` where there is none.
-    text: Option<Text>,
+    pub(crate) text: Option<Text>,
     /// What it says; kube-scheduler's defaults where it cannot be read.
     pub(crate) config: SchedulerConfig,
     /// What is wrong with it, or has no effect.
     pub(crate) problems: Vec<ObjectProblem>,
+    /// What its author is told where it cannot be read.
+    pub(crate) unreadable: Option<UnreadableObject>,
 }
 
 impl KnownSchedulerConfig {
@@ -44,17 +49,21 @@ impl KnownSchedulerConfig {
             .into_iter()
             .map(|own| problem(own.what, own.place.and_then(|place| place.field)))
             .collect();
-        let config = match result {
-            Ok(config) => config,
+        let (config, unreadable) = match result {
+            Ok(config) => (config, None),
             Err(errors) => {
-                let defaults = "kube-scheduler's defaults are planned with";
-                problems.extend(errors.into_iter().map(|error| {
-                    problem(format!("{}: {defaults}", error.problem), error.place.field)
-                }));
-                SchedulerConfig::default()
+                let wrong: Vec<ObjectProblem> = errors
+                    .into_iter()
+                    .map(|error| {
+                        problem(format!("{}: {DEFAULTS}", error.problem), error.place.field)
+                    })
+                    .collect();
+                let unreadable = told(object, &wrong);
+                problems.extend(wrong);
+                (SchedulerConfig::default(), unreadable)
             }
         };
-        Self { text, config, problems }
+        Self { text, config, problems, unreadable }
     }
 
     /// Whether the ConfigMap still says the same.
@@ -64,11 +73,21 @@ impl KnownSchedulerConfig {
 
     /// Kube-scheduler's defaults, where the ConfigMap cannot be asked for.
     pub(crate) fn unknown(why: &dyn std::error::Error) -> Self {
-        let what = format!("cannot be read ({why}): kube-scheduler's defaults are planned with");
+        let what = format!("cannot be read ({why}): {DEFAULTS}");
         let object = CONFIG_MAP.to_owned();
         let problems = vec![ObjectProblem { object, field: None, what, is_left_out: false }];
         Self { problems, ..Self::default() }
     }
+}
+
+/// What the author of a ConfigMap is told of what is wrong with it.
+fn told(object: Option<&ControlsObject>, wrong: &[ObjectProblem]) -> Option<UnreadableObject> {
+    let shown = wrong.iter().map(|own| match &own.field {
+        Some(field) => format!("{field}: {}", own.what),
+        None => own.what.clone(),
+    });
+    let problem = shown.collect::<Vec<_>>().join("; ").into();
+    Some(UnreadableObject { about: Subject::Controls(object?.uid.clone()), problem })
 }
 
 /// The value of the key, if it is not empty.
@@ -84,7 +103,7 @@ mod tests {
 
     fn object(value: &str) -> ControlsObject {
         let data = [(SCHEDULER_CONFIG_KEY.into(), value.into()), ("mode".into(), "active".into())];
-        ControlsObject { data: data.into(), ..ControlsObject::default() }
+        ControlsObject { uid: "u1".into(), data: data.into(), ..ControlsObject::default() }
     }
 
     fn shown(known: &KnownSchedulerConfig) -> Vec<String> {
@@ -98,7 +117,7 @@ mod tests {
         let object = object(PACKING);
         let known = KnownSchedulerConfig::of(Some(&object));
         assert_eq!(known.config.profiles[0].scoring.kind, ScoringType::MostAllocated);
-        assert!(known.problems.is_empty());
+        assert!(known.problems.is_empty() && known.unreadable.is_none());
         assert!(known.is_of(Some(&object)));
         assert!(!known.is_of(None) && !known.is_of(Some(&ControlsObject::default())));
         assert!(KnownSchedulerConfig::of(None).is_of(Some(&ControlsObject::default())));
@@ -115,6 +134,9 @@ mod tests {
               LeastAllocated, MostAllocated, RequestedToCapacityRatio: kube-scheduler's defaults \
               are planned with"]
         );
+        let told = known.unreadable.unwrap();
+        assert_eq!(told.about, Subject::Controls("u1".into()));
+        assert!(told.problem.starts_with("data.scheduler-config: nodeResourcesFit"), "{told:?}");
         let denied = KnownSchedulerConfig::unknown(&std::io::Error::other("denied"));
         assert_eq!(
             shown(&denied),

@@ -40,6 +40,7 @@ mod zone_balance;
 
 use crate::object::{Kind, Object};
 
+pub use cluster_limit::unreadable_cluster_limit;
 pub use crd::{CustomResource, custom_resources};
 pub use spot_history::SpotHistoryObject;
 

@@ -25,7 +25,9 @@ pub use documents::{Data, Document, Origin, Place, Source, Value, documents};
 pub use error::{ManifestError, Problem, Warning};
 pub use field::{Field, ObjectReader};
 pub use intern::Interner;
-pub use karpenter::{CustomResource, SpotHistoryObject, custom_resources};
+pub use karpenter::{
+    CustomResource, SpotHistoryObject, custom_resources, unreadable_cluster_limit,
+};
 pub use kubernetes::{
     ClaimTemplate, DaemonSetObject, JobSpec, PodObject, PodTraits, PriorityClass, PriorityRef,
     ReadSchedulerConfig, SCHEDULER_CONFIG_KEY, WorkloadObject, read_scheduler_config,

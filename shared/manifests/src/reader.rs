@@ -10,6 +10,7 @@ use crate::convert::Converter;
 use crate::error::{ManifestError, Problem};
 use crate::field::ObjectReader;
 use crate::intern::Interner;
+use crate::karpenter::unreadable_cluster_limit;
 use crate::kubernetes::{check_as_an_api_server, is_scheduler_config};
 use crate::object::{Located, Object, Objects};
 
@@ -21,6 +22,8 @@ pub use extent::{NODES_MAX, PODS_MAX};
 
 /// The kind of which one object is read.
 const CONFIG_MAP: &str = "ConfigMap";
+/// The kind of which an object that cannot be read still counts.
+const CLUSTER_LIMIT: &str = "ClusterLimit";
 
 /// Reads every object of the sources, in order.
 pub fn read(sources: &[Source]) -> Objects {
@@ -94,6 +97,9 @@ impl Reader {
                 .errors
                 .extend(reader.finish::<Object>(None).0.err().unwrap_or_default());
         };
+        // An object that cannot be read and counts nevertheless.
+        let limit = (kind == CLUSTER_LIMIT)
+            .then(|| root.get("metadata").get("name").str().unwrap_or_default().to_owned());
         let group = group_of(root);
         let object = match reader_of(group, kind) {
             Ok(kind) if kind.name == CONFIG_MAP && !is_scheduler_config(root) => {
@@ -126,7 +132,15 @@ impl Reader {
                 line: origin.line,
                 value: object,
             }),
-            Err(errors) => self.objects.errors.extend(errors),
+            Err(errors) => {
+                let limit = limit.map(|name| unreadable_cluster_limit(&name, &errors));
+                self.objects.objects.extend(limit.map(|limit| Located {
+                    file: origin.file.clone(),
+                    line: origin.line,
+                    value: Object::ClusterLimit(limit),
+                }));
+                self.objects.errors.extend(errors);
+            }
         }
     }
 }

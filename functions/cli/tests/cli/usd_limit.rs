@@ -45,3 +45,22 @@ fn a_limit_of_the_cluster_is_read_from_its_object_and_named() {
     assert_eq!(json["nodeClaims"].as_array().unwrap().len(), 1);
     assert!(json.to_string().contains("\"ClusterLimitExceeded\""), "{json}");
 }
+
+#[test]
+fn a_limit_of_the_cluster_that_cannot_be_read_launches_nothing_and_is_named() {
+    let limit = "---\napiVersion: outrigger.dev/v1alpha1\nkind: ClusterLimit\nmetadata: {name: all}\n\
+                 spec: {limits: {nodes: lots}}\n";
+    let workspace = Workspace::with(&[("shop.yaml", &format!("{SHOP}{limit}"))]);
+    let plan = "plan --catalog catalog.yaml --now 2026-01-01T12:00:00Z -f shop.yaml";
+    let run = workspace.run(&format!("{plan} -o json"));
+    assert!(run.err.contains("spec.limits.nodes"), "{run:?}");
+    let json = run.json();
+    assert!(json["nodeClaims"].as_array().unwrap().is_empty(), "{json}");
+    assert_eq!(json["unschedulable"][0]["codes"][0], "ClusterLimitUnreadable", "{json}");
+    let said = "nothing new is launched while ClusterLimit all cannot be read: spec.limits.nodes: ";
+    let reason = json["unschedulable"][0]["reasons"][0].as_str().unwrap();
+    assert!(reason.contains(said), "{reason}");
+    let pod = json["unschedulable"][0]["pod"]["name"].as_str().unwrap_or("web-0");
+    let explain = workspace.run(&format!("explain pod {pod} {}", plan.trim_start_matches("plan ")));
+    assert!(explain.out.contains(said), "{explain:?}");
+}

@@ -7,10 +7,14 @@ use domain::snapshot::ClusterSnapshot;
 use crate::Rule;
 use crate::testing::*;
 
-fn limited(limits: Resources) -> ClusterSnapshot {
+fn under(limit: ClusterLimit) -> ClusterSnapshot {
     let mut world = pooled([pod("p")]).with_nodes([node("e", "small", "a")]);
-    world.objects.cluster_limits = vec![ClusterLimit { name: "all".into(), limits }];
+    world.objects.cluster_limits = vec![limit];
     world
+}
+
+fn limited(limits: Resources) -> ClusterSnapshot {
+    under(ClusterLimit::new("all", limits))
 }
 
 #[test]
@@ -28,4 +32,10 @@ fn so_do_the_dollars_that_they_cost() {
     // A small node costs five cents.
     allows(&world(price.to_f64() + 0.05), &launched);
     breaks(&world(price.to_f64() + 0.049), &launched, &[Rule::Limits]);
+}
+
+#[test]
+fn a_limit_that_cannot_be_read_allows_no_new_claim() {
+    let world = under(ClusterLimit::unreadable("all", "spec.limits: it is missing"));
+    breaks(&world, &plan([claim("n", &["p"])]), &[Rule::Limits]);
 }

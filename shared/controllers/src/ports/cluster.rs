@@ -16,7 +16,7 @@ use domain::workload::WorkloadKind;
 use domain::{Text, Timestamp};
 
 use super::error::PortError;
-use crate::event::Event;
+use crate::event::{Event, Subject};
 use crate::status::{CapacityBufferStatus, NodeClassStatus, NodePoolStatus, Observed};
 
 /// A Kubernetes cluster.
@@ -200,6 +200,8 @@ pub struct ClusterListing {
     pub capacity_buffer_states: BTreeMap<ObjectKey, Observed<CapacityBufferStatus>>,
     /// Malformed schedules and buffers, which have no effect.
     pub unreadable_sources: Vec<UnreadableSource>,
+    /// Malformed objects of which an event tells their author what holds in their place.
+    pub unreadable_objects: Vec<UnreadableObject>,
     /// How many warnings there are about a NodePool or an EC2NodeClass that is in use, such as of
     /// fields of a newer API. Objects without any are not listed.
     pub object_warnings: BTreeMap<WarnedObject, usize>,
@@ -225,9 +227,20 @@ pub struct UnreadableSource {
     pub problem: Text,
 }
 
+/// A malformed object that is no schedule and no buffer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnreadableObject {
+    /// The object.
+    pub about: Subject,
+    /// What holds in its place, and what is wrong, with the field.
+    pub problem: Text,
+}
+
 /// ConfigMap `kube-system/outrigger`: whose cluster it is, and what an operator has said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ControlsObject {
+    /// `metadata.uid`.
+    pub uid: Text,
     /// `metadata.resourceVersion`.
     pub resource_version: Text,
     /// `data`.

@@ -1,4 +1,4 @@
-//! Scaling workloads as PrewarmSchedules want them, and events about schedules without effect.
+//! Scaling workloads as PrewarmSchedules want them, and events about objects without effect.
 
 use super::report::ProvisioningReport;
 use crate::ports::error::found;
@@ -6,9 +6,10 @@ use crate::ports::{Cluster, Ports};
 use crate::run::record_events;
 use crate::steps::schedule::{next_scaling, scaled_event, scalings, schedule_warnings};
 use crate::steps::snapshot::ClusterState;
+use crate::steps::unreadable::unreadable_warnings;
 
 /// Sets the replicas of workloads as PrewarmSchedules want them now, and records events about
-/// schedules without effect.
+/// schedules without effect, and about other objects that cannot be read.
 ///
 /// Runs before planning, which does not depend on it: pods that a schedule wants are planned for
 /// whether or not they exist yet.
@@ -18,6 +19,7 @@ pub(super) async fn scale_workloads<P: Ports>(
     report: &mut ProvisioningReport,
 ) {
     let mut events = schedule_warnings(&observed.listing);
+    events.extend(unreadable_warnings(&observed.listing));
     for scaling in scalings(&observed.listing, observed.now) {
         let scaled = ports.cluster().scale_workload(&scaling.workload, scaling.to).await;
         let operation = || format!("scale {}", scaling.workload);

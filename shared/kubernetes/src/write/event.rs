@@ -18,12 +18,13 @@ use rustc_hash::FxHasher;
 use serde_json::{Value as Json, json};
 
 use super::{FIELD_MANAGER, Target};
+use crate::authority;
 use crate::call::{Call, Verb};
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::kind::{
-    CAPACITY_BUFFER, EVENT, Kind, NODE, NODE_CLAIM, NODE_CLASS, NODE_POOL, POD, PREWARM_SCHEDULE,
-    SCALED_OBJECT,
+    CAPACITY_BUFFER, CLUSTER_LIMIT, COMMITMENT, CONFIG_MAP, EVENT, Kind, NODE, NODE_CLAIM,
+    NODE_CLASS, NODE_POOL, POD, PREWARM_SCHEDULE, SCALED_OBJECT,
 };
 use crate::patch::text;
 use crate::wire::time;
@@ -124,6 +125,12 @@ fn regarding(subject: &Subject) -> Regarding {
             };
             let ObjectKey { namespace, name } = source.key();
             Regarding { namespace: Some(namespace.clone()), ..cluster(kind, name, Some(uid)) }
+        }
+        Subject::ClusterLimit(name, uid) => cluster(&CLUSTER_LIMIT, name, Some(uid)),
+        Subject::Commitment(name, uid) => cluster(&COMMITMENT, name, Some(uid)),
+        Subject::Controls(uid) => {
+            let namespace = Some(authority::NAMESPACE.into());
+            Regarding { namespace, ..cluster(&CONFIG_MAP, &authority::NAME.into(), Some(uid)) }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use domain::Text;
 use domain::address_ledger::AddressLedger;
-use domain::cluster_limit::{Tightest, tightest};
+use domain::cluster_limit::{Tightest, first_unreadable, tightest};
 use domain::label;
 use domain::money::UsdPerHour;
 use domain::reason::{NodePoolUnfit, PodUnschedulable, UnmetRequirements, VolumeProblem};
@@ -112,6 +112,10 @@ fn held_back(
     index: PoolIx,
     compatible: &Compatible,
 ) -> Option<NodePoolUnfit> {
+    if let Some((name, problem)) = first_unreadable(&model.snapshot.objects.cluster_limits) {
+        let (name, problem) = (name.clone(), problem.clone());
+        return Some(NodePoolUnfit::ClusterLimitUnreadable { name, problem });
+    }
     let pool = &model.pools[index];
     let mut types = pool.with_room(&compatible.types, &shape.requests);
     let first = types.iter().next().map(|first| &pool.types[first].capacity);

@@ -94,6 +94,7 @@ pub(crate) fn listing_of(world: &World) -> ClusterListing {
         capacity_buffer_states: world.capacity_buffer_states.clone(),
         // What cannot be read never gets into a simulated cluster.
         unreadable_sources: Vec::new(),
+        unreadable_objects: Vec::new(),
         object_warnings: BTreeMap::new(),
     }
 }

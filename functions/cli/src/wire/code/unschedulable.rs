@@ -93,6 +93,8 @@ pub(crate) enum NodePoolCode {
     OffHours,
     /// What is left under a ClusterLimit is too small.
     ClusterLimitExceeded,
+    /// A ClusterLimit cannot be read: nothing new is launched until it can.
+    ClusterLimitUnreadable,
     /// What is left under the NodePool's limits is too small.
     LimitExceeded,
     /// What is left under the NodePool's limit in dollars is less than any node for the pod costs.
@@ -164,6 +166,7 @@ impl From<&NodePoolUnfit> for NodePoolCode {
             NodePoolUnfit::NoOffering => Self::NoOffering,
             NodePoolUnfit::Expendable { .. } => Self::Expendable,
             NodePoolUnfit::ClusterLimit { .. } => Self::ClusterLimitExceeded,
+            NodePoolUnfit::ClusterLimitUnreadable { .. } => Self::ClusterLimitUnreadable,
             NodePoolUnfit::OffHours { .. } => Self::OffHours,
             NodePoolUnfit::ImagesTooYoung { .. } => Self::ImagesTooYoung,
             NodePoolUnfit::TooSmall { .. } => Self::InsufficientResources,

@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use domain::Text;
-use domain::cluster_limit::{Tightest, tightest};
+use domain::cluster_limit::{Tightest, first_unreadable, tightest};
 use domain::drift::DriftReason;
 use domain::label;
 use domain::reason::{DisruptionReason, NodePoolUnfit, NotDisruptable};
@@ -139,8 +139,14 @@ pub(crate) fn one_for_one(trials: &mut Trials, node: NodeIx) -> Result<Trial, Ir
     // The new node is launched before the old one is deleted: both count.
     let limits = trials.limits_beside_all();
     let capacity = &pool.types[packed.type_index].capacity;
+    let cluster_limits = &trials.model.snapshot.objects.cluster_limits;
+    if let Some((name, problem)) = first_unreadable(cluster_limits) {
+        let (name, problem) = (name.clone(), problem.clone());
+        let unfit = NodePoolUnfit::ClusterLimitUnreadable { name, problem };
+        return Err(Irreplaceable::Unfit(unfit));
+    }
     if let Some((resource, left)) = limits.exceeded_of_cluster(capacity) {
-        let mut all = tightest(&trials.model.snapshot.objects.cluster_limits);
+        let mut all = tightest(cluster_limits);
         let Tightest { limit, by } = all.remove(&resource).unwrap_or_default();
         let own = NodePoolUnfit::Limit { resource, limit, used: limit - left };
         let unfit = NodePoolUnfit::ClusterLimit { name: by, reason: Box::new(own) };

@@ -7,9 +7,12 @@ use domain::resource::{CPU, NODES, Resources, USD_PER_HOUR};
 
 use crate::testing::{Cluster, cluster, node, node_pool_of, pod, unfit};
 
+fn under(limit: ClusterLimit) -> Cluster {
+    cluster().with(|snapshot| snapshot.objects.cluster_limits.push(limit))
+}
+
 fn limited(limits: Resources) -> Cluster {
-    let own = ClusterLimit { name: "all".into(), limits };
-    cluster().with(|snapshot| snapshot.objects.cluster_limits.push(own))
+    under(ClusterLimit::new("all", limits))
 }
 
 fn full(name: &str, pool: &str) -> crate::testing::PodMaker {
@@ -75,4 +78,35 @@ fn a_replacement_may_stand_beside_what_it_replaces() {
         .plan();
     assert_eq!(plan.disruptions.len(), 1, "{plan:?}");
     assert_eq!(plan.disruptions[0].replacements.len(), 1);
+}
+
+#[test]
+fn nothing_new_is_launched_while_a_limit_cannot_be_read() {
+    let unreadable = || ClusterLimit::unreadable("all", "spec.limits.cpu: \"lots\"");
+    let plan = under(unreadable()).node(node("n")).pods(2, &pod("a").cpu(2500)).plan();
+    // The room that is there is used.
+    assert_eq!((plan.placements.len(), plan.node_claims.len()), (1, 0), "{plan:?}");
+    let reason = unfit(&plan, &plan.unschedulable[0].pod.name, "default");
+    let NodePoolUnfit::ClusterLimitUnreadable { name, problem } = reason else {
+        panic!("{reason:?}")
+    };
+    assert_eq!((&*name, &*problem), ("all", "spec.limits.cpu: \"lots\""));
+    let without = cluster().node(node("n")).pods(2, &pod("a").cpu(2500)).plan();
+    assert_eq!((without.placements.len(), without.node_claims.len()), (1, 1), "{without:?}");
+}
+
+#[test]
+fn while_a_limit_cannot_be_read_no_node_is_replaced_and_empty_ones_go() {
+    let world = |limit| {
+        under(limit)
+            .node(node("large").of_type("m.2xlarge"))
+            .pod(pod("web").cpu(900).on("large"))
+            .node(node("empty"))
+    };
+    let gone = |plan: &domain::plan::Plan| {
+        plan.disruptions.iter().flat_map(|own| own.nodes.clone()).collect::<Vec<_>>()
+    };
+    let plan = world(ClusterLimit::unreadable("all", "wrong")).plan();
+    assert_eq!(gone(&plan), ["empty".into()], "{plan:?}");
+    assert!(plan.disruptions.iter().all(|own| own.replacements.is_empty()), "{plan:?}");
 }
