@@ -36,6 +36,7 @@ pub fn daemon_set(name: &str, cpu_millis: i64, memory_mib: i64) -> DaemonSet {
     DaemonSet {
         key: ObjectKey::new("kube-system", name),
         template: PodTemplate { labels: Arc::default(), spec: Arc::new(spec) },
+        is_on_host_network: false,
     }
 }
 

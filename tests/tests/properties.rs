@@ -244,7 +244,7 @@ proptest! {
             subnet: format!("subnet-{index}").into(),
             count: *count,
         });
-        let policy = AddressPolicy { per_pod, min_free, free: free.collect() };
+        let policy = AddressPolicy { per_pod, min_free, daemon_pods: 0, free: free.collect() };
         for class in &mut snapshot.objects.node_classes {
             class.addresses = Some(policy.clone());
         }
@@ -257,7 +257,7 @@ proptest! {
     fn annotations_that_ask_for_nothing_scarce_leave_every_plan_as_it_is(snapshot in cluster()) {
         let mut asking = snapshot.clone();
         for class in &mut asking.objects.node_classes {
-            class.addresses = Some(AddressPolicy { per_pod: 1, min_free: 0, free: Vec::new() });
+            class.addresses = Some(AddressPolicy { per_pod: 1, min_free: 0, daemon_pods: 0, free: Vec::new() });
         }
         let (plain, asked) = (planning::plan(&snapshot), planning::plan(&asking));
         prop_assert_eq!(format!("{plain:?}"), format!("{asked:?}"));

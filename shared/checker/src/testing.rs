@@ -317,7 +317,8 @@ pub(crate) fn claim_object(name: &str) -> NodeClaim {
 
 pub(crate) fn daemon_set(pod: PodMaker) -> DaemonSet {
     let pod = pod.build();
-    DaemonSet { key: pod.key, template: PodTemplate { labels: pod.labels, spec: pod.spec } }
+    let template = PodTemplate { labels: pod.labels, spec: pod.spec };
+    DaemonSet { key: pod.key, template, is_on_host_network: false }
 }
 
 // ------------------------------------------------------------------ pods

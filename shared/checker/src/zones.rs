@@ -167,7 +167,7 @@ fn needed(policy: &AddressPolicy, pods: usize) -> i64 {
 fn check_addresses(index: &PlanIndex<'_>, report: &mut Report) {
     let Some(ledger) = &index.cluster.addresses else { return };
     for class in &index.cluster.snapshot.objects.node_classes {
-        let Some(policy) = &class.addresses else { continue };
+        let Some(policy) = ledger.policy(&class.name) else { continue };
         let own: Vec<&PlannedNodeClaim> = index
             .planned()
             .map(|own| own.claim)

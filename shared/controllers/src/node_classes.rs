@@ -298,7 +298,7 @@ mod tests {
         };
         let report = resolve_once(&world);
         assert_eq!((said(), report.free_addresses.len()), (None, 0));
-        let policy = AddressPolicy { per_pod: 1, min_free: 32, free: Vec::new() };
+        let policy = AddressPolicy { per_pod: 1, min_free: 32, daemon_pods: 0, free: Vec::new() };
         world.cluster.listing.borrow_mut().objects.node_classes[0].addresses = Some(policy);
         let report = resolve_once(&world);
         assert_eq!(said().as_deref(), Some("a/subnet-1=100,a/subnet-2=20"));

@@ -9,9 +9,10 @@ use crate::addresses::AddressPolicy;
 use crate::label;
 use crate::node_claim::{ConditionType, NodeClaim};
 use crate::node_class::Ec2NodeClass;
-use crate::pod::PodKey;
+use crate::pod::{Pod, PodKey};
 use crate::requirement::Requirements;
 use crate::snapshot::ClusterSnapshot;
+use crate::workload::DaemonSet;
 
 /// Addresses that are left in subnets. Subnets may be of several classes: what one takes, another
 /// lacks.
@@ -30,14 +31,20 @@ impl AddressLedger {
     /// addresses already or not: so two plans in a row never count on the same ones.
     pub fn of(snapshot: &ClusterSnapshot) -> Option<Self> {
         let classes = snapshot.objects.node_classes.iter();
-        let asking = |own: &Ec2NodeClass| Some((own.name.clone(), own.addresses.clone()?));
+        let asking = |own: &Ec2NodeClass| {
+            let policy = own.addresses.clone()?;
+            let daemon_pods = daemon_pods(own, &snapshot.objects.daemon_sets);
+            Some((own.name.clone(), AddressPolicy { daemon_pods, ..policy }))
+        };
         let classes: BTreeMap<_, _> = classes.filter_map(asking).collect();
         if classes.is_empty() {
             return None;
         }
         let mut ledger = Self { classes: Rc::new(classes), taken: BTreeMap::new() };
         let mut bound: BTreeMap<&Text, BTreeSet<&PodKey>> = BTreeMap::new();
-        for pod in snapshot.objects.pods.iter().filter(|pod| !pod.is_terminal()) {
+        // Those of DaemonSets count whether they are there already or not.
+        let counts = |pod: &&Pod| !pod.is_terminal() && !pod.is_daemon() && !pod.is_static();
+        for pod in snapshot.objects.pods.iter().filter(counts) {
             if let Some(node) = &pod.node_name {
                 bound.entry(node).or_default().insert(&pod.key);
             }
@@ -131,6 +138,19 @@ impl AddressLedger {
     fn taken_of(&self, subnet: &Text) -> i64 {
         self.taken.get(subnet).map_or(0, |own| signed(*own))
     }
+}
+
+/// How many DaemonSets may have a pod with an address of its own on a node of the class: those on
+/// their node's network have none, and those for another operating system do not run there. What
+/// else their pods select is left out of account, so this is never too few.
+fn daemon_pods(class: &Ec2NodeClass, daemon_sets: &[DaemonSet]) -> u32 {
+    let os = if class.spec.ami_family.is_windows() { "windows" } else { "linux" };
+    let is_for_another_os = |own: &DaemonSet| {
+        let selector = &own.template.spec.node_selector;
+        selector.iter().any(|(key, value)| &**key == label::OS && &**value != os)
+    };
+    let has_address = |own: &&DaemonSet| !own.is_on_host_network && !is_for_another_os(own);
+    u32::try_from(daemon_sets.iter().filter(has_address).count()).unwrap_or(u32::MAX)
 }
 
 fn signed(addresses: u64) -> i64 {

@@ -14,6 +14,9 @@ pub struct AddressPolicy {
     pub per_pod: u32,
     /// Addresses that stay free in each zone (`outrigger.dev/min-free-addresses`).
     pub min_free: u32,
+    /// Pods of DaemonSets on each of its nodes that have addresses of their own. Annotations do not
+    /// say it: [`crate::address_ledger::AddressLedger`] counts them.
+    pub daemon_pods: u32,
     /// Free addresses of its subnets, as EC2 last counted them
     /// (`outrigger.dev/free-addresses`). A zone that is not among them is taken to have enough.
     pub free: Vec<FreeAddresses>,
@@ -23,9 +26,9 @@ impl AddressPolicy {
     /// What a pod takes where no annotation says it: one, as with the VPC CNI without prefixes.
     pub const PER_POD: u32 = 1;
 
-    /// Addresses that a new node takes with so many pods.
+    /// Addresses that a new node takes with so many pods beside those of DaemonSets.
     pub fn needed(&self, pods: usize) -> u64 {
-        let pods = u64::try_from(pods).unwrap_or(u64::MAX);
+        let pods = u64::try_from(pods).unwrap_or(u64::MAX).saturating_add(self.daemon_pods.into());
         pods.saturating_mul(self.per_pod.into()).saturating_add(1)
     }
 
@@ -110,7 +113,9 @@ mod tests {
 
     #[test]
     fn a_node_takes_one_address_and_what_its_pods_take() {
-        let policy = AddressPolicy { per_pod: 2, min_free: 0, free: Vec::new() };
+        let policy = AddressPolicy { per_pod: 2, min_free: 0, daemon_pods: 0, free: Vec::new() };
         assert_eq!((policy.needed(0), policy.needed(10)), (1, 21));
+        let with_agents = AddressPolicy { daemon_pods: 3, ..policy };
+        assert_eq!((with_agents.needed(0), with_agents.needed(10)), (7, 27));
     }
 }

@@ -27,6 +27,8 @@ pub struct DaemonSet {
     /// Its pods, with the tolerations that the DaemonSet controller adds. Where pods of it run,
     /// their requests are those of the newest: admission may have changed the template's.
     pub template: PodTemplate,
+    /// Whether its pods use the network of their node (`hostNetwork`), and take no address.
+    pub is_on_host_network: bool,
 }
 
 /// Kinds of replicated workload.

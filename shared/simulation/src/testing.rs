@@ -84,6 +84,7 @@ pub(crate) fn daemon_set(pod: PodBuilder, name: &str) -> DaemonSetObject {
         daemon_set: DaemonSet {
             key: ObjectKey::new("default", name),
             template: PodTemplate { labels: pod.labels, spec: pod.spec },
+            is_on_host_network: false,
         },
         uid: "".into(),
         deleted: None,

@@ -4,6 +4,7 @@
 //! due on the way happens in order, and after each moment the cluster's own controllers settle.
 //! Nothing is random that does not come from the seed, so equal calls give equal worlds.
 
+mod addresses;
 mod admission;
 mod adoption;
 mod committed;
@@ -168,6 +169,9 @@ pub struct World {
     pub(crate) spot_interruptions: Vec<SpotInterruptions>,
     /// When workloads had no ready pod that a scenario asks about.
     readiness: Readiness,
+    /// Addresses of subnets, taken ones included, by EC2NodeClass and subnet, where a class asks
+    /// about them.
+    subnet_addresses: BTreeMap<(Text, Text), u64>,
     /// Images that the scenario knows.
     pub(crate) images: Vec<PublishedImage>,
     /// What the spot instances came to that EC2 has announced to take back.
@@ -215,6 +219,7 @@ impl World {
             orphans: BTreeMap::new(),
             controls: ControlsObject::default(),
             own_scheduler: None,
+            subnet_addresses: BTreeMap::new(),
             waits: BTreeMap::new(),
             waiting: Waiting::default(),
             each_wait: Vec::new(),

@@ -379,6 +379,7 @@ fn a_daemon_set_that_takes_its_share_of_every_node() {
     let daemon_set = DaemonSet {
         key: ObjectKey::new("default", "agent"),
         template: PodTemplate { labels: agent.labels, spec: agent.spec },
+        is_on_host_network: false,
     };
     let mut cluster = Cluster::new().nodes(&names, "m5.xlarge", "on-demand");
     for name in names {

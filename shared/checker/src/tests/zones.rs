@@ -64,7 +64,8 @@ fn a_zone_has_addresses_for_all_nodes_that_are_launched_there() {
             subnet: format!("subnet-{zone}").into(),
             count,
         });
-        class.addresses = Some(AddressPolicy { per_pod: 1, min_free: 10, free: free.into() });
+        class.addresses =
+            Some(AddressPolicy { per_pod: 1, min_free: 10, daemon_pods: 0, free: free.into() });
         let mut world = pooled([pod("p"), pod("q")]);
         world.objects.node_classes = vec![class];
         world
@@ -74,4 +75,11 @@ fn a_zone_has_addresses_for_all_nodes_that_are_launched_there() {
     breaks(&world(13), &both, &[Rule::Addresses]);
     allows(&world(12), &plan([one("n", "p", "a"), one("m", "q", "b")]));
     allows(&world(0), &plan([one("n", "p", "c"), one("m", "q", "c")]));
+    let with_agent = |count| {
+        let mut world = world(count);
+        world.objects.daemon_sets = vec![daemon_set(pod("agent"))];
+        world
+    };
+    breaks(&with_agent(15), &both, &[Rule::Addresses]);
+    allows(&with_agent(16), &both);
 }

@@ -18,6 +18,7 @@ pub(super) fn read_addresses(annotations: Field<'_>) -> Option<AddressPolicy> {
     Some(AddressPolicy {
         per_pod: per_pod.unwrap_or(AddressPolicy::PER_POD),
         min_free: min_free.unwrap_or(0),
+        daemon_pods: 0,
         free: read_free(annotations.get(FREE_ADDRESSES)),
     })
 }

@@ -288,8 +288,10 @@ pub(super) fn read_daemon_set(root: Field<'_>) -> DaemonSetObject {
     spec.tolerations.dedup();
     let template =
         PodTemplate { labels: template.labels, spec: root.reader().interner().pod_spec(spec) };
+    let pod = root.get("spec").get("template").get("spec");
+    let is_on_host_network = pod.get("hostNetwork").bool().unwrap_or_default();
     DaemonSetObject {
-        daemon_set: DaemonSet { key, template },
+        daemon_set: DaemonSet { key, template, is_on_host_network },
         uid: metadata.uid,
         deleted: metadata.deleted,
         priority,

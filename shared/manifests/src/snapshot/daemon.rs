@@ -48,7 +48,9 @@ pub fn unknown_daemon_sets(known: &BTreeSet<ObjectKey>, pods: &[Pod]) -> Vec<Dae
                 required_node_terms: without_node_name(&pod.spec),
                 ..PodSpec::clone(&pod.spec)
             });
-            DaemonSet { key, template: PodTemplate { labels: pod.labels.clone(), spec } }
+            // Whether it is on its node's network is not known: it is taken to have an address.
+            let template = PodTemplate { labels: pod.labels.clone(), spec };
+            DaemonSet { key, template, is_on_host_network: false }
         })
         .collect()
 }

@@ -290,12 +290,15 @@ fn fewer_pods(scope: Scope, limits: &mut Limits, node: &NewNode) -> Option<NewNo
     let pool = &model.pools[node.pool];
     let class = class_of(pool);
     let ledger = limits.addresses.as_ref()?;
-    let per_pod = i64::from(ledger.policy(class)?.per_pod);
+    let policy = ledger.policy(class)?;
+    let per_pod = i64::from(policy.per_pod);
+    let needed = i64::try_from(policy.needed(0)).ok()?;
     let known = possible_zones(model, node)
         .into_iter()
         .filter_map(|zone| Some((ledger.left(class, pool.zone(zone))?, zone)));
     let (most, zone) = known.max_by_key(|(left, zone)| (*left, std::cmp::Reverse(*zone)))?;
-    let mut room = usize::try_from((most - 1).checked_div(per_pod)?).ok().filter(|own| *own > 0)?;
+    let mut room =
+        usize::try_from((most - needed).checked_div(per_pod)?).ok().filter(|own| *own > 0)?;
     let mut members = Vec::new();
     for Member { conjunction, pods } in &node.members {
         let shape = pods.first().and_then(|pod| model.shapes.of_pod[*pod])?;

@@ -172,7 +172,8 @@ pub(crate) fn daemon_set(name: &str, millis: i64) -> DaemonSet {
 
 pub(crate) fn daemon_set_of(name: &str, pod: PodMaker) -> DaemonSet {
     let pod = pod.make();
-    DaemonSet { key: pod_key(name), template: PodTemplate { labels: pod.labels, spec: pod.spec } }
+    let template = PodTemplate { labels: pod.labels, spec: pod.spec };
+    DaemonSet { key: pod_key(name), template, is_on_host_network: false }
 }
 
 /// A PodDisruptionBudget for pods with a label that allows `allowed` disruptions now.

@@ -135,8 +135,7 @@ fn resolved(world: &World, class: &Ec2NodeClass) -> NodeClassResolution {
     NodeClassResolution {
         zones_without_offerings: Vec::new(),
         subnets: Ok(or(&own.subnets)),
-        // Simulated subnets have as many addresses as the class says, and do not run out.
-        free_addresses: class.addresses.as_ref().map(|own| own.free.clone()).unwrap_or_default(),
+        free_addresses: world.free_addresses(class),
         security_groups: Ok(match groups.as_slice() {
             [] => vec![group(&"sg-0123456789abcdef0".into())],
             found => found.to_vec(),

@@ -14,10 +14,11 @@ use controllers::ports::{
 };
 use controllers::record::controls::INSTALLATION;
 use controllers::status::CapacityBufferStatus;
+use domain::addresses::free_addresses_entries;
 use domain::buffer::CapacityBuffer;
 use domain::drift_waves::{DriftHalt, DriftWaves};
 use domain::image_age::held_back_entries;
-use domain::label::{AMIS_HELD_BACK, DRIFT_FAILURES, DRIFT_HALTED, Labels};
+use domain::label::{AMIS_HELD_BACK, DRIFT_FAILURES, DRIFT_HALTED, FREE_ADDRESSES, Labels};
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
 use domain::node_class::Ec2NodeClass;
@@ -322,6 +323,11 @@ impl Cluster for SharedWorld {
             own.annotations.extend(update.annotations.clone());
             if let Some(held_back) = update.annotations.get(AMIS_HELD_BACK) {
                 own.image_age.held_back = held_back_entries(held_back).flatten().collect();
+            }
+            let free = update.annotations.get(FREE_ADDRESSES);
+            if let Some((policy, free)) = own.addresses.as_mut().zip(free) {
+                policy.free = free_addresses_entries(free).flatten().collect();
+                policy.free.sort();
             }
             // Drift is found by it.
             if let Some(status) = &update.status {

@@ -114,6 +114,7 @@ impl ResolvedClasses {
         let classes = || world.api().list::<Ec2NodeClass>();
         classes().eq(self.classes.iter())
             && !images_change(&world.images, classes(), (self.at, world.now()))
+            && !world.addresses_changed()
     }
 }
 

@@ -99,6 +99,7 @@ impl World {
                 class.image_age.held_back = selected.held_back;
             }
         }
+        self.note_addresses(&class);
         self.apply(class);
     }
 

@@ -17,7 +17,7 @@ fn free(zone: &str, subnet: &str, count: u32) -> FreeAddresses {
 fn snapshot(free: Vec<FreeAddresses>) -> ClusterSnapshot {
     let mut snapshot = ClusterSnapshot::empty(Timestamp::UNIX_EPOCH);
     let mut class = node_class("default");
-    class.addresses = Some(AddressPolicy { per_pod: 1, min_free: 10, free });
+    class.addresses = Some(AddressPolicy { per_pod: 1, min_free: 10, daemon_pods: 0, free });
     snapshot.objects.node_classes = vec![class];
     snapshot
 }
@@ -27,8 +27,12 @@ fn what_one_class_takes_of_a_subnet_another_lacks() {
     let mut snapshot = snapshot(vec![free("a", "subnet-1", 50), free("a", "subnet-2", 30)]);
     let mut other = snapshot.objects.node_classes[0].clone();
     other.name = "other".into();
-    other.addresses =
-        Some(AddressPolicy { per_pod: 1, min_free: 0, free: vec![free("a", "subnet-1", 50)] });
+    other.addresses = Some(AddressPolicy {
+        per_pod: 1,
+        min_free: 0,
+        daemon_pods: 0,
+        free: vec![free("a", "subnet-1", 50)],
+    });
     snapshot.objects.node_classes.push(other);
     let (default, other): (Text, Text) = ("default".into(), "other".into());
     let mut ledger = AddressLedger::of(&snapshot).unwrap();

@@ -11,7 +11,7 @@ use domain::reason::{DisruptionReason, NodePoolUnfit};
 use domain::zone_balance::ZoneBalance;
 
 use crate::testing::{
-    Cluster, cluster, disrupted_for, instance_type, is, node, offering, pod, unfit,
+    Cluster, cluster, daemon_set, disrupted_for, instance_type, is, node, offering, pod, unfit,
 };
 
 /// A type for one pod of 1.5 CPUs, whose prices differ by zone.
@@ -39,7 +39,8 @@ fn with_addresses(world: Cluster, counts: &[(&str, u32)]) -> Cluster {
         count: *count,
     });
     let mut class = testkit::node_class("class");
-    class.addresses = Some(AddressPolicy { per_pod: 1, min_free: 10, free: free.collect() });
+    class.addresses =
+        Some(AddressPolicy { per_pod: 1, min_free: 10, daemon_pods: 0, free: free.collect() });
     let world = world.default_pool(|pool| {
         Arc::make_mut(&mut pool.template).node_class_ref = testkit::node_class_ref("class");
     });
@@ -230,4 +231,24 @@ fn the_next_plan_counts_nodes_that_are_still_starting() {
         .pod(pod("r2").cpu(1500).on("n2"))
         .pods(2, &pod("p").cpu(1500));
     assert_eq!(launched(&world), counts(&[("a", 1), ("b", 1)]));
+}
+
+#[test]
+fn pods_of_daemon_sets_take_addresses_too_but_on_their_nodes_network() {
+    let agents = |on_host_network| {
+        let mut agents = ["logs", "metrics"].map(|name| daemon_set(name, 10)).to_vec();
+        agents[1].is_on_host_network = on_host_network;
+        agents
+    };
+    let world = |free: u32, on_host_network| {
+        let world =
+            with_addresses(sold([0.1; 3]).pod(pod("p")), &[("a", free), ("b", 0), ("c", 0)]);
+        world.with(|snapshot| snapshot.objects.daemon_sets = agents(on_host_network))
+    };
+    // The node, its pod and one agent take three, and ten stay free.
+    assert_eq!(launched(&world(13, true)), counts(&[("a", 1)]));
+    let plan = world(12, true).plan();
+    assert!(plan.node_claims.is_empty() && plan.unschedulable.len() == 1, "{plan:?}");
+    assert!(world(13, false).plan().node_claims.is_empty());
+    assert_eq!(launched(&world(14, false)), counts(&[("a", 1)]));
 }
