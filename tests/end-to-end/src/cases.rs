@@ -2,6 +2,7 @@
 
 mod adoption;
 mod capacity;
+mod cluster_objects;
 mod conversion;
 mod crashes;
 mod interruption;
@@ -16,6 +17,7 @@ mod permissions;
 mod provisioning;
 mod recordings;
 mod rig;
+mod rollouts;
 mod safety;
 mod slow;
 mod strict;
@@ -29,7 +31,7 @@ use crate::case::Case;
 /// first, so that none is left running when all others are done; those that run alone come last, so
 /// that nobody waits for them.
 pub(super) fn all() -> Vec<(String, Case)> {
-    let groups: [(&str, &[Case]); 31] = [
+    let groups: [(&str, &[Case]); 33] = [
         ("crashes", crashes::CASES),
         ("lifecycle", lifecycle::CASES),
         ("safety", safety::fuses::CASES),
@@ -48,6 +50,7 @@ pub(super) fn all() -> Vec<(String, Case)> {
         ("interruption", interruption::CASES),
         ("adoption", adoption::CASES),
         ("migration", migration::CASES),
+        ("rollouts", rollouts::CASES),
         ("strict", strict::attempts::CASES),
         ("strict", strict::ending::CASES),
         ("strict", strict::reading::CASES),
@@ -57,6 +60,7 @@ pub(super) fn all() -> Vec<(String, Case)> {
         ("validation", validation::CASES),
         ("outages", outages::CASES),
         ("capacity", capacity::CASES),
+        ("cluster_objects", cluster_objects::CASES),
         ("conversion", conversion::CASES),
         ("rig", rig::CASES),
         ("lambda", lambda::CASES),

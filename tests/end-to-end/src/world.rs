@@ -224,6 +224,7 @@ impl World {
             ("karpenter.sh", "v1", "NodeClaim"),
             ("karpenter.sh", "v1alpha1", "NodeOverlay"),
             ("karpenter.k8s.aws", "v1", "EC2NodeClass"),
+            ("outrigger.dev", "v1alpha1", "Commitment"),
         ] {
             let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
             let objects: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);

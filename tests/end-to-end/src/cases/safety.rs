@@ -152,7 +152,7 @@ async fn scales_down(world: &World, stack: &mut Stack, installation: &Installati
 }
 
 /// Messages of events of a reason.
-async fn messages(world: &World, reason: &str) -> Result<Vec<String>> {
+pub(super) async fn messages(world: &World, reason: &str) -> Result<Vec<String>> {
     let of_reason = format!("--field-selector=reason={reason}");
     let arguments = ["get", "events", "--namespace=default", &of_reason, "--output=json"];
     let list: Value = serde_json::from_str(&world.control_plane.kubectl(&arguments).await?)?;
