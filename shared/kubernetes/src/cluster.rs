@@ -76,12 +76,14 @@ impl KubernetesCluster {
     /// Kinds that may not be installed are then empty. `Denied` names the verb and resource that
     /// RBAC withholds.
     pub async fn list(&self) -> Result<ListedCluster, PortError> {
-        let mut cache = self.cache.lock().await;
-        let mut listed =
-            list_cluster(&self.connection, &self.interner, self.mode, &mut cache).await?;
-        drop(cache);
         let KnownSchedulerConfig { config, problems, unreadable, text: _ } =
             self.scheduler_config().await;
+        let reads_services = config.has_default_constraints();
+        let mut cache = self.cache.lock().await;
+        let (connection, interner) = (&self.connection, &self.interner);
+        let mut listed =
+            list_cluster(connection, interner, self.mode, &mut cache, reads_services).await?;
+        drop(cache);
         listed.cluster.listing.unreadable_objects.extend(unreadable);
         listed.cluster.listing.objects.scheduler = config;
         listed.cluster.problems.extend(problems);

@@ -124,6 +124,7 @@ static CSI_NODE: Kind = Kind::of("CSINode", "storage.k8s.io", &["v1"], "csinodes
 static NAMESPACE: Kind = Kind::of("Namespace", "", &["v1"], "namespaces");
 static PRIORITY_CLASS: Kind =
     Kind::of("PriorityClass", "scheduling.k8s.io", &["v1"], "priorityclasses");
+static SERVICE: Kind = Kind::of("Service", "", &["v1"], "services");
 pub(crate) static CONFIG_MAP: Kind = Kind::of("ConfigMap", "", &["v1"], "configmaps");
 pub(crate) static LEASE: Kind = Kind::of("Lease", "coordination.k8s.io", &["v1"], "leases");
 static DEPLOYMENT: Kind = Kind::of("Deployment", "apps", &["v1"], "deployments");
@@ -154,6 +155,10 @@ pub(crate) static ALWAYS_READ: [&Kind; 19] = [
     &CLUSTER_LIMIT,
     &COMMITMENT,
 ];
+
+/// Services, which are listed only where the scheduler has default constraints, whose selectors
+/// are deduced from them.
+pub(crate) static SERVICES: &Kind = &SERVICE;
 
 /// PodTemplates, which are listed only where a CapacityBuffer names one.
 pub(crate) static TEMPLATES: &Kind = &POD_TEMPLATE;

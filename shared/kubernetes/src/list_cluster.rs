@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use controllers::ports::cluster::WarnedObject;
-use controllers::ports::{ClusterListing, PortError};
+use controllers::ports::{ClusterListing, ErrorKind, PortError};
 use futures_util::StreamExt;
 use futures_util::stream;
 use manifests::Interner;
@@ -11,7 +11,7 @@ use manifests::Interner;
 use crate::cluster_listing::Gathered;
 use crate::connection::Connection;
 use crate::item::ObjectProblem;
-use crate::kind::{ALWAYS_READ, Kind, NODE, NODE_CLASS, NODE_POOL, POD};
+use crate::kind::{ALWAYS_READ, Kind, NODE, NODE_CLASS, NODE_POOL, POD, SERVICES};
 use crate::list::Listing;
 use crate::reflector::{CatchUp, Reflector};
 
@@ -103,12 +103,14 @@ struct Lister<'a> {
     problems: Vec<ObjectProblem>,
 }
 
-/// Lists the whole cluster. The result is at least as new as the call.
+/// Lists the whole cluster; Services only where they are asked for. The result is at least as new
+/// as the call.
 pub(crate) async fn list_cluster(
     connection: &Connection,
     interner: &Interner,
     mode: ListMode,
     cache: &mut Cache,
+    reads_services: bool,
 ) -> Result<Listed, PortError> {
     let (gathered, problems) = (Gathered::default(), Vec::new());
     let mut lister = Lister { connection, interner, mode, cache, gathered, problems };
@@ -120,6 +122,9 @@ pub(crate) async fn list_cluster(
     let referred = lister.gathered.referred();
     for (kind, objects) in lister.read_all(&referred).await? {
         lister.collect(kind, objects);
+    }
+    if reads_services {
+        lister.read_services().await?;
     }
     interner.forget_unused();
     let Lister { gathered, mut problems, .. } = lister;
@@ -184,6 +189,27 @@ impl Lister<'_> {
             }
         }
         Err(error)
+    }
+
+    /// Reads Services. An installation whose rights are older plans without them, and says so.
+    async fn read_services(&mut self) -> Result<(), PortError> {
+        match self.read_all(&[SERVICES]).await {
+            Ok(all) => {
+                for (kind, objects) in all {
+                    self.collect(kind, objects);
+                }
+                Ok(())
+            }
+            Err(error) if error.kind == ErrorKind::Denied => {
+                let what = format!(
+                    "{error}: pods that nothing but a Service selects have no default constraints"
+                );
+                let object = "Services".to_owned();
+                self.problems.push(ObjectProblem { object, field: None, what, is_left_out: false });
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Collects the objects of one kind, and keeps them where that is worth it.

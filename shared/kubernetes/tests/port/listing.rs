@@ -270,3 +270,46 @@ async fn the_same_objects_are_the_same_whether_from_a_file_or_an_api_server() {
     ];
     assert!(lengths.into_iter().all(|length| length > 0), "{lengths:?}");
 }
+
+/// A server whose ConfigMap has default constraints, and which answers lists of Services so.
+async fn with_default_constraints(services: impl Fn() -> Reply + Send + Sync + 'static) -> Server {
+    let config = "podTopologySpread: {defaultConstraints: [{maxSkew: 1, topologyKey: \
+                  topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule}]}";
+    let object = json!({
+        "metadata": { "name": "outrigger", "uid": "u1", "resourceVersion": "5" },
+        "data": { "scheduler-config": config },
+    });
+    Server::start(move |request| match request {
+        own if own.path.ends_with("/configmaps/outrigger") => Reply::json(&object),
+        own if own.is_list_of("services") => services(),
+        other => nothing(other),
+    })
+    .await
+}
+
+#[tokio::test]
+async fn services_are_listed_only_where_the_scheduler_has_default_constraints() {
+    let service = json!({
+        "metadata": { "name": "web", "namespace": "shop" },
+        "spec": { "selector": { "app": "web" } },
+    });
+    let server =
+        with_default_constraints(move || Reply::list(std::slice::from_ref(&service), 3)).await;
+    let listing = cluster(&server, ListMode::Poll).await.observe().await.unwrap();
+    assert_eq!(&*listing.objects.services[0].key.name, "web");
+    let plain = Server::start(nothing).await;
+    cluster(&plain, ListMode::Poll).await.observe().await.unwrap();
+    assert_eq!(plain.count(|it| it.is_list_of("services")), 0);
+}
+
+#[tokio::test]
+async fn services_that_may_not_be_listed_are_said_and_cost_nothing_else() {
+    let denied = || Reply::status(403, "Forbidden", "services is forbidden");
+    let server = with_default_constraints(denied).await;
+    let listed = cluster(&server, ListMode::Poll).await.list().await.unwrap();
+    assert!(listed.listing.objects.services.is_empty());
+    assert!(listed.listing.objects.scheduler.has_default_constraints());
+    let messages: Vec<_> = listed.problems.iter().map(ToString::to_string).collect();
+    assert!(messages[0].starts_with("Services: list services: not allowed"), "{messages:?}");
+    assert!(messages[0].contains("no default constraints"), "{messages:?}");
+}

@@ -13,6 +13,7 @@ use super::provisioning::{start_pod, with_defaults};
 crate::cases![
     a_commitment_is_read_and_filled_before_spot_is_bought,
     the_author_of_a_scheduler_configuration_that_cannot_be_read_is_told,
+    services_are_listed_where_the_scheduler_has_default_constraints,
 ];
 
 async fn a_commitment_is_read_and_filled_before_spot_is_bought(world: Arc<World>) -> Result<()> {
@@ -75,4 +76,24 @@ async fn the_author_of_a_scheduler_configuration_that_cannot_be_read_is_told(
     // Pods are planned for all the same.
     start_pod(&world, "web", "500m", "256Mi").await?;
     stack.until_running(&world, 1).await
+}
+
+async fn services_are_listed_where_the_scheduler_has_default_constraints(
+    world: Arc<World>,
+) -> Result<()> {
+    let mut stack = with_defaults(&world).await?;
+    let listed = || {
+        let calls = world.traffic.calls().into_iter();
+        let lists = calls.filter(|call| call.action == "GET /api/v1/services");
+        lists.map(|call| call.status).collect::<Vec<_>>()
+    };
+    ensure!(listed().is_empty(), "{:?} without a configuration", listed());
+    let config = "podTopologySpread: {defaultConstraints: [{maxSkew: 1, topologyKey: \
+                  topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule}]}";
+    world.set_control("scheduler-config", config).await?;
+    stack.tick().await?;
+    let statuses = listed();
+    let is_ok = statuses.iter().all(|status| *status == Some(200));
+    ensure!(is_ok && !statuses.is_empty(), "services were listed with {statuses:?}");
+    Ok(())
 }
