@@ -224,6 +224,18 @@ proptest! {
     }
 
     #[test]
+    fn nothing_is_launched_while_a_cluster_limit_cannot_be_read(snapshot in cluster()) {
+        let mut snapshot = snapshot;
+        snapshot.objects.cluster_limits = vec![ClusterLimit::unreadable("all", "wrong")];
+        let plan = planning::plan(&snapshot);
+        prop_assert!(plan.node_claims.is_empty(), "{:#?}", plan);
+        let replacements = plan.disruptions.iter().map(|own| own.replacements.len()).sum::<usize>();
+        prop_assert_eq!(replacements, 0, "{:#?}", plan);
+        let violations = checker::check(&snapshot, &plan);
+        prop_assert!(violations.is_empty(), "{:#?}\n{:#?}", violations, plan);
+    }
+
+    #[test]
     fn zones_are_even_and_addresses_are_enough_and_the_checker_agrees(
         snapshot in cluster(),
         (above, premium) in (0_u8..60, 0_u8..30),
@@ -257,7 +269,9 @@ proptest! {
     fn annotations_that_ask_for_nothing_scarce_leave_every_plan_as_it_is(snapshot in cluster()) {
         let mut asking = snapshot.clone();
         for class in &mut asking.objects.node_classes {
-            class.addresses = Some(AddressPolicy { per_pod: 1, min_free: 0, daemon_pods: 0, free: Vec::new() });
+            let (per_pod, min_free, daemon_pods) = (1, 0, 0);
+            let policy = AddressPolicy { per_pod, min_free, daemon_pods, free: Vec::new() };
+            class.addresses = Some(policy);
         }
         let (plain, asked) = (planning::plan(&snapshot), planning::plan(&asking));
         prop_assert_eq!(format!("{plain:?}"), format!("{asked:?}"));

@@ -11,7 +11,7 @@ use std::fmt;
 
 use crate::drift::DriftReason;
 use crate::drift_waves::DriftWave;
-use crate::label::{EXPENDABLE_BELOW, WELL_KNOWN};
+use crate::label::{EXPENDABLE_BELOW, OFF_SCHEDULE, WELL_KNOWN};
 use crate::money::UsdPerHour;
 use crate::nearest::{any_of, nearest};
 use crate::pdb::PdbRefusal;
@@ -399,9 +399,7 @@ impl fmt::Display for NodePoolUnfit {
                 f,
                 "nothing new is launched while ClusterLimit {name} cannot be read: {problem}"
             ),
-            Self::OffHours { until } => {
-                write!(f, "it is off until {until} (outrigger.dev/off-schedule)")
-            }
+            Self::OffHours { until } => write!(f, "it is off until {until} ({OFF_SCHEDULE})"),
             Self::ImagesTooYoung { node_class, until } => write!(
                 f,
                 "all images of EC2NodeClass {node_class} are too young until {until} \

@@ -279,27 +279,31 @@ mod tests {
         let kind = ApiKind { kind: "ClusterLimit".into(), api_version: api_version.into() };
         let decoded = decode(json, &kind, &Interner::default());
         let Some(Item::Other(other)) = decoded.item else { panic!("{decoded:?}") };
-        let (Object::ClusterLimit(limit), ObservedStatus::Unreadable(told)) = *other else {
+        let (Object::ClusterLimit(limit), ObservedStatus::Unreadable(shown_to_author)) = *other
+        else {
             panic!("{other:?}")
         };
         let wrong = "spec.limits.cpu: \"lots\" is not a quantity: it has no digits";
         assert_eq!(limit, ClusterLimit::unreadable("all", wrong));
-        assert_eq!(told.about, Subject::ClusterLimit("all".into(), "u1".into()));
+        assert_eq!(shown_to_author.about, Subject::ClusterLimit("all".into(), "u1".into()));
         let holds = "nothing new is launched until it can be read";
-        assert_eq!(&*told.problem, format!("{holds}: {wrong}"));
+        assert_eq!(&*shown_to_author.problem, format!("{holds}: {wrong}"));
         let logged: Vec<String> = decoded.problems.iter().map(ToString::to_string).collect();
         assert_eq!(logged, [format!("ClusterLimit all: {wrong}: {holds}")]);
     }
 
     #[test]
-    fn a_commitment_that_cannot_be_read_has_no_effect_and_its_author_is_told() {
+    fn a_commitment_that_cannot_be_read_has_no_effect_and_its_author_is_shown_why() {
         let json = r#"{"metadata": {"name": "plan", "uid": "u2"}, "spec": {"type": "Gift"}}"#;
         let api_version = "outrigger.dev/v1alpha1";
         let kind = ApiKind { kind: "Commitment".into(), api_version: api_version.into() };
         let decoded = decode(json, &kind, &Interner::default());
-        let Some(Item::LeftOut(told)) = decoded.item else { panic!("{decoded:?}") };
-        assert_eq!(told.about, Subject::Commitment("plan".into(), "u2".into()));
-        assert!(told.problem.starts_with("it has no effect: spec.type: "), "{told:?}");
+        let Some(Item::LeftOut(shown_to_author)) = decoded.item else { panic!("{decoded:?}") };
+        assert_eq!(shown_to_author.about, Subject::Commitment("plan".into(), "u2".into()));
+        assert!(
+            shown_to_author.problem.starts_with("it has no effect: spec.type: "),
+            "{shown_to_author:?}"
+        );
         assert!(decoded.problems.iter().all(|own| own.is_left_out), "{:?}", decoded.problems);
     }
 

@@ -25,7 +25,7 @@ pub(crate) struct KnownSchedulerConfig {
     pub(crate) config: SchedulerConfig,
     /// What is wrong with it, or has no effect.
     pub(crate) problems: Vec<ObjectProblem>,
-    /// What its author is told where it cannot be read.
+    /// What its author is shown where it cannot be read.
     pub(crate) unreadable: Option<UnreadableObject>,
 }
 
@@ -58,7 +58,7 @@ impl KnownSchedulerConfig {
                         problem(format!("{}: {DEFAULTS}", error.problem), error.place.field)
                     })
                     .collect();
-                let unreadable = told(object, &wrong);
+                let unreadable = shown_problem(object, &wrong);
                 problems.extend(wrong);
                 (SchedulerConfig::default(), unreadable)
             }
@@ -80,8 +80,11 @@ impl KnownSchedulerConfig {
     }
 }
 
-/// What the author of a ConfigMap is told of what is wrong with it.
-fn told(object: Option<&ControlsObject>, wrong: &[ObjectProblem]) -> Option<UnreadableObject> {
+/// What the author of a ConfigMap is shown of what is wrong with it.
+fn shown_problem(
+    object: Option<&ControlsObject>,
+    wrong: &[ObjectProblem],
+) -> Option<UnreadableObject> {
     let shown = wrong.iter().map(|own| match &own.field {
         Some(field) => format!("{field}: {}", own.what),
         None => own.what.clone(),
@@ -134,9 +137,9 @@ mod tests {
               LeastAllocated, MostAllocated, RequestedToCapacityRatio: kube-scheduler's defaults \
               are planned with"]
         );
-        let told = known.unreadable.unwrap();
-        assert_eq!(told.about, Subject::Controls("u1".into()));
-        assert!(told.problem.starts_with("data.scheduler-config: nodeResourcesFit"), "{told:?}");
+        let own = known.unreadable.unwrap();
+        assert_eq!(own.about, Subject::Controls("u1".into()));
+        assert!(own.problem.starts_with("data.scheduler-config: nodeResourcesFit"), "{own:?}");
         let denied = KnownSchedulerConfig::unknown(&std::io::Error::other("denied"));
         assert_eq!(
             shown(&denied),

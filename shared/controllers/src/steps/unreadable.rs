@@ -1,4 +1,4 @@
-//! What authors of malformed objects are told, beside the log that operators read.
+//! What authors of malformed objects are shown, beside the log that operators read.
 
 use crate::event::{Event, EventReason};
 use crate::ports::cluster::ClusterListing;
@@ -21,7 +21,7 @@ mod tests {
     use crate::ports::cluster::UnreadableObject;
 
     #[test]
-    fn the_author_of_a_malformed_object_is_told_what_holds_in_its_place() {
+    fn the_author_of_a_malformed_object_is_shown_what_holds_in_its_place() {
         let about = Subject::ClusterLimit("all".into(), "u1".into());
         let problem = "nothing new is launched until it can be read: spec.limits.cpu: \"lots\"";
         let own = UnreadableObject { about: about.clone(), problem: problem.into() };

@@ -12,7 +12,7 @@ use super::provisioning::{start_pod, with_defaults};
 
 crate::cases![
     a_commitment_is_read_and_filled_before_spot_is_bought,
-    the_author_of_a_scheduler_configuration_that_cannot_be_read_is_told,
+    a_scheduler_configuration_that_cannot_be_read_is_an_event,
     services_are_listed_where_the_scheduler_has_default_constraints,
 ];
 
@@ -53,12 +53,12 @@ async fn a_commitment_is_read_and_filled_before_spot_is_bought(world: Arc<World>
     stack.until_consistent(&world).await
 }
 
-async fn the_author_of_a_scheduler_configuration_that_cannot_be_read_is_told(
+async fn a_scheduler_configuration_that_cannot_be_read_is_an_event(
     world: Arc<World>,
 ) -> Result<()> {
     let mut stack = with_defaults(&world).await?;
     world.set_control("scheduler-config", "nodeResourcesFit: {scoringStrategy: 7}").await?;
-    let told = async || {
+    let shown = async || {
         let events = ["get", "events", "--namespace=kube-system", "--output=json"];
         let list: Value = serde_json::from_str(&world.control_plane.kubectl(&events).await?)?;
         let items = list["items"].as_array().into_iter().flatten();
@@ -70,7 +70,7 @@ async fn the_author_of_a_scheduler_configuration_that_cannot_be_read_is_told(
         let messages = items.filter(about).filter_map(|event| event["message"].as_str());
         Ok(messages.map(str::to_owned).collect::<Vec<_>>())
     };
-    let messages = stack.until("an event tells", told, |found| !found.is_empty()).await?;
+    let messages = stack.until("an event says so", shown, |found| !found.is_empty()).await?;
     let expected = "data.scheduler-config: nodeResourcesFit.scoringStrategy";
     ensure!(messages[0].starts_with(expected), "{messages:?}");
     // Pods are planned for all the same.
