@@ -156,7 +156,7 @@ impl<'s, 'a> Trials<'s, 'a> {
             proven_share: 0.0,
             spot_shares: SpotShares::of(model, &scheduling.placed),
             zones: scheduling.zones.clone(),
-            addresses: scheduling.addresses.clone(),
+            addresses: scheduling.limits.addresses.clone(),
             on_demand: on_demand(model, scheduling),
         }
     }

@@ -71,6 +71,8 @@ pub fn explain_pod(snapshot: &ClusterSnapshot, key: &PodKey) -> Option<PodExplan
         for (pool, capacity) in &scheduling.launched {
             limits.take(*pool, capacity);
         }
+        limits.addresses.clone_from(&scheduling.limits.addresses);
+        limits.too_many_for_addresses.clone_from(&scheduling.limits.too_many_for_addresses);
     }
     let mut placer = Placer::new(scheduling.scope(&model), scheduling.state.clone());
     let own = scheduling.placed.iter().find(|(placed, _)| *placed == pod).map(|(_, node)| *node);

@@ -9,7 +9,7 @@ use domain::label;
 use domain::resource::{NODES, Resources, USD_PER_HOUR};
 
 use super::{cluster_limit, usd_limit};
-use crate::ids::{IndexVec, NodeIx, PoolIx, TypeSet};
+use crate::ids::{IndexVec, NodeIx, PoolIx, ShapeIx, TypeSet};
 use crate::model::Model;
 use crate::model::pool::Pool;
 
@@ -23,6 +23,9 @@ pub(crate) struct Limits {
     reserved: BTreeMap<Text, u32>,
     /// Free addresses of zones; `None` where no EC2NodeClass asks about them.
     pub(crate) addresses: Option<AddressLedger>,
+    /// Of pods that have to share a node, and found no zone with addresses for all of them: how many
+    /// the node was to have.
+    pub(crate) too_many_for_addresses: BTreeMap<ShapeIx, usize>,
 }
 
 impl Limits {
@@ -58,7 +61,13 @@ impl Limits {
             .collect();
         let of_cluster = cluster_limit::left(model, leaves_out);
         let addresses = model.addresses.clone();
-        Self { left, of_cluster, reserved: BTreeMap::new(), addresses }
+        Self {
+            left,
+            of_cluster,
+            reserved: BTreeMap::new(),
+            addresses,
+            too_many_for_addresses: BTreeMap::new(),
+        }
     }
 
     /// No limits at all.
@@ -68,6 +77,7 @@ impl Limits {
             of_cluster: Vec::new(),
             reserved: BTreeMap::new(),
             addresses: None,
+            too_many_for_addresses: BTreeMap::new(),
         }
     }
 

@@ -24,7 +24,6 @@ mod tests;
 use std::collections::BTreeSet;
 
 use domain::Text;
-use domain::address_ledger::AddressLedger;
 use domain::label;
 use domain::money::UsdPerHour;
 use domain::plan::{
@@ -86,8 +85,8 @@ pub(crate) struct Scheduling {
     pub(crate) launched: Vec<Launched>,
     /// The zones of its nodes, where anybody asks.
     pub(crate) zones: Option<NodeZones>,
-    /// Free addresses once the plan is done.
-    pub(crate) addresses: Option<AddressLedger>,
+    /// What may still be launched once the plan is done.
+    pub(crate) limits: Limits,
     /// Pods placed on existing nodes.
     pub(crate) placed: Vec<(PodIx, NodeIx)>,
 }
@@ -150,9 +149,8 @@ impl Scheduling {
         plan.totals.lower_bound = Some(lower_bound);
         plan.figures.pending_by_zone = zones::pending_by_zone(&mut placer, state, &waiting);
         let state = placer.state;
-        let addresses = limits.addresses;
         let placed = outcome.placed;
-        Self { plan, topology, memo, state, launched, zones, addresses, placed }
+        Self { plan, topology, memo, state, launched, zones, limits, placed }
     }
 }
 

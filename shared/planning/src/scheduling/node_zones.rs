@@ -16,7 +16,7 @@ use domain::zone_balance::ZoneBalance;
 use super::spot_share::{may_be_parted, part};
 use crate::feasibility::limits::Limits;
 use crate::feasibility::scope::Scope;
-use crate::ids::{IndexVec, NodeIx, PodIx, PoolIx, TypeIx, ZoneIx, ZoneSet};
+use crate::ids::{IndexVec, NodeIx, PodIx, PoolIx, ShapeIx, TypeIx, ZoneIx, ZoneSet};
 use crate::model::Model;
 use crate::model::node::NodeView;
 use crate::model::pool::Pool;
@@ -140,27 +140,30 @@ impl NodeZones {
         let mut order: Vec<usize> = (0..nodes.len()).collect();
         // What has no choice counts before what has one.
         order.sort_by_key(|index| possible_zones(model, &nodes[*index]).len() > 1);
-        let mut nodes: Vec<Option<NewNode>> = nodes.into_iter().map(Some).collect();
+        let mut settled: Vec<Vec<NewNode>> = vec![Vec::new(); nodes.len()];
         let mut left = Vec::new();
         for index in order {
-            let Some(mut node) = nodes[index].take() else { continue };
-            let pool = &model.pools[node.pool];
+            let node = &nodes[index];
             let share = shares.get(&node.pool).copied();
-            let is_scarce = scarce.contains(class_of(pool));
-            if share.is_none() && !is_scarce {
-                self.count(model, limits, &node);
-                nodes[index] = Some(node);
+            if share.is_none() && !scarce.contains(class_of(&model.pools[node.pool])) {
+                self.count(model, limits, node);
+                settled[index].push(node.clone());
                 continue;
             }
-            let has_place = self.pin(scope, limits, &mut node, share);
-            let kept =
-                if has_place { Some(node) } else { trimmed(scope, limits, &node, &mut left) };
-            if let Some(own) = &kept {
-                self.count(model, limits, own);
+            let mut rest = Some(node.clone());
+            while let Some(mut whole) = rest.take() {
+                if !self.pin(scope, limits, &mut whole, share) {
+                    let cut = cut(scope, limits, &whole);
+                    left.extend(cut.left);
+                    rest = cut.rest;
+                    let Some(fewer) = cut.node else { continue };
+                    whole = fewer;
+                }
+                self.count(model, limits, &whole);
+                settled[index].push(whole);
             }
-            nodes[index] = kept;
         }
-        Settled { nodes: nodes.into_iter().flatten().collect(), left }
+        Settled { nodes: settled.into_iter().flatten().collect(), left }
     }
 
     /// Each pool's share of a zone, where it asks for balance, once these are launched.
@@ -263,55 +266,80 @@ fn scarce_classes(model: &Model, limits: &Limits, nodes: &[NewNode]) -> BTreeSet
     scarce
 }
 
-/// The node with as many of its pods as some zone has addresses for, where they need not be
-/// together; `None` where there are none. The others are left.
-fn trimmed(
-    scope: Scope,
-    limits: &mut Limits,
-    node: &NewNode,
-    left: &mut Vec<PodIx>,
-) -> Option<NewNode> {
-    let model = scope.model;
-    let pool = &model.pools[node.pool];
-    limits.give_back(node.pool, &pool.types[node.type_index].capacity);
-    let fewer = fewer_pods(scope, limits, node);
-    let all = node.members.iter().flat_map(|member| &member.pods);
-    let kept: BTreeSet<PodIx> = fewer
-        .iter()
-        .flat_map(|own| own.members.iter())
-        .flat_map(|member| member.pods.iter().copied())
-        .collect();
-    left.extend(all.filter(|pod| !kept.contains(pod)));
-    fewer
+/// What becomes of a node for whose pods no zone has addresses.
+#[derive(Default)]
+struct Cut {
+    /// The node with as many of them as some zone has addresses for.
+    node: Option<NewNode>,
+    /// A node for the others, whose zone is still to be chosen.
+    rest: Option<NewNode>,
+    /// Pods that wait.
+    left: Vec<PodIx>,
 }
 
-fn fewer_pods(scope: Scope, limits: &mut Limits, node: &NewNode) -> Option<NewNode> {
+/// Parts a node, where its pods need not be together. Every part is smaller, so that parting ends.
+fn cut(scope: Scope, limits: &mut Limits, node: &NewNode) -> Cut {
     let model = scope.model;
+    limits.give_back(node.pool, &model.pools[node.pool].types[node.type_index].capacity);
+    let shapes: BTreeSet<ShapeIx> = node
+        .members
+        .iter()
+        .filter_map(|member| model.shapes.of_pod[*member.pods.first()?])
+        .collect();
+    if !shapes.iter().all(|shape| may_be_parted(scope, *shape)) {
+        let needed = pods_on(node);
+        for shape in shapes {
+            let most = limits.too_many_for_addresses.entry(shape).or_default();
+            *most = needed.max(*most);
+        }
+        return Cut { left: pods_of(&node.members), ..Cut::default() };
+    }
+    let Some((zone, room)) = roomiest_zone(model, limits, node) else {
+        return Cut { left: pods_of(&node.members), ..Cut::default() };
+    };
+    let (kept, others) = parted(&node.members, room);
+    let mut in_zone = node.clone();
+    in_zone.compatible.zones = ZoneSet::one(zone);
+    let Some(fewer) = part(scope, limits, &in_zone, kept) else {
+        return Cut { left: pods_of(&node.members), ..Cut::default() };
+    };
+    let rest = part(scope, limits, node, others.clone());
+    let left = if rest.is_none() { pods_of(&others) } else { Vec::new() };
+    Cut { node: Some(fewer), rest, left }
+}
+
+fn pods_of(members: &[Member]) -> Vec<PodIx> {
+    members.iter().flat_map(|member| member.pods.iter().copied()).collect()
+}
+
+/// The zone with most addresses that a node's pods may be in, and for how many pods they do;
+/// `None` where that is none.
+fn roomiest_zone(model: &Model, limits: &Limits, node: &NewNode) -> Option<(ZoneIx, usize)> {
     let pool = &model.pools[node.pool];
     let class = class_of(pool);
     let ledger = limits.addresses.as_ref()?;
     let policy = ledger.policy(class)?;
-    let per_pod = i64::from(policy.per_pod);
-    let needed = i64::try_from(policy.needed(0)).ok()?;
     let known = possible_zones(model, node)
         .into_iter()
         .filter_map(|zone| Some((ledger.left(class, pool.zone(zone))?, zone)));
     let (most, zone) = known.max_by_key(|(left, zone)| (*left, std::cmp::Reverse(*zone)))?;
-    let mut room =
-        usize::try_from((most - needed).checked_div(per_pod)?).ok().filter(|own| *own > 0)?;
-    let mut members = Vec::new();
-    for Member { conjunction, pods } in &node.members {
-        let shape = pods.first().and_then(|pod| model.shapes.of_pod[*pod])?;
-        if !may_be_parted(scope, shape) {
-            return None;
+    let for_pods = most - i64::try_from(policy.needed(0)).ok()?;
+    let room = for_pods.checked_div(i64::from(policy.per_pod))?;
+    Some((zone, usize::try_from(room).ok().filter(|own| *own > 0)?))
+}
+
+/// The first so many pods, and the others.
+fn parted(members: &[Member], first: usize) -> (Vec<Member>, Vec<Member>) {
+    let mut room = first;
+    let (mut kept, mut others) = (Vec::new(), Vec::new());
+    for Member { conjunction, pods } in members {
+        let (own, rest) = pods.split_at(room.min(pods.len()));
+        room -= own.len();
+        for (all, pods) in [(&mut kept, own), (&mut others, rest)] {
+            if !pods.is_empty() {
+                all.push(Member { conjunction: *conjunction, pods: pods.to_vec() });
+            }
         }
-        let kept = room.min(pods.len());
-        if kept > 0 {
-            members.push(Member { conjunction: *conjunction, pods: pods[..kept].to_vec() });
-        }
-        room -= kept;
     }
-    let mut in_zone = node.clone();
-    in_zone.compatible.zones = ZoneSet::one(zone);
-    part(scope, limits, &in_zone, members)
+    (kept, others)
 }

@@ -78,8 +78,9 @@ pub(crate) fn pool_reason(
                 } else {
                     NodePoolUnfit::VolumeTopology
                 };
+                let pods = limits.too_many_for_addresses.get(&shape_index).copied().unwrap_or(1);
                 return held_back(model, limits, shape, pool_index, &compatible)
-                    .or_else(|| no_addresses_left(model, limits, pool, &compatible))
+                    .or_else(|| no_addresses_left(model, limits, pool, &compatible, pods))
                     .or_else(|| placer.topology_unfit(shape_index, pool_index))
                     .unwrap_or(other);
             }
@@ -147,12 +148,13 @@ fn held_back(
     }
 }
 
-/// Every zone in which a type would do has too few addresses left for a node with one pod.
+/// Every zone in which a type would do has too few addresses left for a node with so many pods.
 fn no_addresses_left(
     model: &Model,
     limits: &Limits,
     pool: &Pool,
     compatible: &Compatible,
+    pods: usize,
 ) -> Option<NodePoolUnfit> {
     let zones = model.zones.iter_enumerated().filter(|(index, _)| {
         let zone = ZoneSet::one(*index);
@@ -161,7 +163,7 @@ fn no_addresses_left(
                 pool.types[own].offerings_in(zone, compatible.purchases).next().is_some()
             })
     });
-    short_of_addresses(limits.addresses.as_ref()?, pool, zones.map(|(_, zone)| zone))
+    short_of_addresses(limits.addresses.as_ref()?, pool, zones.map(|(_, zone)| zone), pods)
 }
 
 /// Says that all of these zones, of which there is one at least, have too few addresses.
@@ -169,12 +171,13 @@ fn short_of_addresses<'z>(
     ledger: &AddressLedger,
     pool: &Pool,
     zones: impl Iterator<Item = &'z Text>,
+    pods: usize,
 ) -> Option<NodePoolUnfit> {
     let class = &pool.node_pool.template.node_class_ref.name;
     let policy = ledger.policy(class)?;
     let mut best: Option<(i64, &Text)> = None;
     for zone in zones {
-        if ledger.has_room(class, zone, 1) {
+        if ledger.has_room(class, zone, pods) {
             return None;
         }
         let free = ledger.free(class, zone)?;
@@ -187,7 +190,7 @@ fn short_of_addresses<'z>(
         node_class: class.clone(),
         zone: zone.clone(),
         free,
-        needed: i64::try_from(policy.needed(1)).unwrap_or(i64::MAX),
+        needed: i64::try_from(policy.needed(pods)).unwrap_or(i64::MAX),
         min_free: policy.min_free,
     })
 }
@@ -218,7 +221,7 @@ fn no_addresses(model: &Model, pool: &Pool, way: Option<ConjunctionId>) -> Optio
     let ledger = model.addresses.as_ref()?;
     let zones = ledger.policy(&pool.node_pool.template.node_class_ref.name)?.zones();
     let left = zones_left(model, pool, way);
-    short_of_addresses(ledger, pool, left.into_iter().filter(|zone| zones.contains(zone)))
+    short_of_addresses(ledger, pool, left.into_iter().filter(|zone| zones.contains(zone)), 1)
 }
 
 /// Zones that the pod and the NodePool both allow.

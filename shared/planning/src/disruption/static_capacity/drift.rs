@@ -191,7 +191,7 @@ pub(crate) fn with_pool_serving<R>(
     let own = Scheduling::of(&model, SchedulingPurpose::Disruption);
     let mut trials = Trials::of(&model, &own, model.snapshot.now);
     trials.launched.clone_from(&scheduling.launched);
-    trials.addresses.clone_from(&scheduling.addresses);
+    trials.addresses.clone_from(&scheduling.limits.addresses);
     work(&mut trials)
 }
 

@@ -11,7 +11,8 @@ use domain::reason::{DisruptionReason, NodePoolUnfit};
 use domain::zone_balance::ZoneBalance;
 
 use crate::testing::{
-    Cluster, cluster, daemon_set, disrupted_for, instance_type, is, node, offering, pod, unfit,
+    Cluster, cluster, daemon_set, disrupted_for, instance_type, is, near, node, offering, pod,
+    unfit,
 };
 
 /// A type for one pod of 1.5 CPUs, whose prices differ by zone.
@@ -214,6 +215,44 @@ fn a_node_gets_as_many_pods_as_there_are_addresses() {
     let plan = world.pods(10, &pod("p").cpu(1500)).plan();
     let pods: Vec<usize> = plan.node_claims.iter().map(|own| own.pods.len()).collect();
     assert_eq!((pods, plan.unschedulable.len()), (vec![5], 5));
+}
+
+#[test]
+fn pods_beyond_the_addresses_of_one_zone_get_a_node_in_the_next() {
+    let types = [("m.4xlarge", 16)].map(|(name, cpus)| {
+        let mut own = instance_type(name, cpus, 0.0);
+        own.offerings = vec![
+            offering("a", CapacityType::OnDemand, 0.8),
+            offering("b", CapacityType::OnDemand, 0.9),
+        ];
+        own
+    });
+    let world = with_addresses(cluster().selling(types.to_vec()), &[("a", 16), ("b", 13)]);
+    let plan = world.pods(10, &pod("p").cpu(1500)).plan();
+    let pods: Vec<(&str, usize)> =
+        plan.node_claims.iter().map(|own| (&*own.offering.zone, own.pods.len())).collect();
+    assert_eq!((pods, plan.unschedulable.len()), (vec![("a", 5), ("b", 2)], 3));
+    let waiting = plan.unschedulable[0].pod.name.to_string();
+    assert!(matches!(unfit(&plan, &waiting, "default"), NodePoolUnfit::NoAddresses { .. }));
+}
+
+#[test]
+fn pods_that_have_to_share_a_node_wait_for_addresses_for_all_of_them() {
+    let mut large = instance_type("m.4xlarge", 16, 0.0);
+    large.offerings = vec![offering("a", CapacityType::OnDemand, 0.8)];
+    let world = with_addresses(cluster().selling(vec![large]), &[("a", 13)]);
+    let together =
+        pod("p").cpu(1500).label("app", "p").affinity(near(label::HOSTNAME, ("app", "p")));
+    let plan = world.pods(4, &together).plan();
+    assert_eq!((plan.node_claims.len(), plan.unschedulable.len()), (0, 4), "{plan:?}");
+    for pod in &plan.unschedulable {
+        let NodePoolUnfit::NoAddresses { free, needed, .. } =
+            unfit(&plan, &pod.pod.name, "default")
+        else {
+            panic!("{:?}", plan.unschedulable)
+        };
+        assert_eq!((free, needed), (13, 5));
+    }
 }
 
 #[test]
