@@ -38,5 +38,5 @@ pub use item::ObjectProblem;
 pub use list_cluster::{ListMode, ListedCluster};
 pub use observe::{Observation, Observed, POD_METRICS, observe, observed_kinds};
 pub use token::{Token, TokenSource};
-pub use uninstall::Leftovers;
+pub use uninstall::{Leftovers, Unregistered};
 pub use usage::ContainerUsage;

@@ -17,7 +17,7 @@ const CLASS_FINALIZER: &str = "karpenter.k8s.aws/termination";
 const PAGE: &str = "500";
 
 /// What was let go of, by number.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Leftovers {
     /// Nodes whose finalizer was removed; they stay.
     pub nodes: usize,
@@ -27,6 +27,18 @@ pub struct Leftovers {
     pub node_pools: usize,
     /// EC2NodeClasses that were deleted.
     pub node_classes: usize,
+    /// Instances that were launched and had not registered: they join with a taint that nobody
+    /// takes away any more.
+    pub unregistered: Vec<Unregistered>,
+}
+
+/// An instance whose Node had not registered when its NodeClaim was let go of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unregistered {
+    /// The NodeClaim that was deleted.
+    pub node_claim: String,
+    /// Its `status.providerID`, with the instance's id at the end.
+    pub provider_id: String,
 }
 
 impl Connection {
@@ -34,7 +46,8 @@ impl Connection {
     /// they own. Objects of other classes, such as those of EKS Auto Mode, are left alone. May be
     /// repeated.
     pub async fn let_go_of_nodes(&self) -> Result<Leftovers, PortError> {
-        let mut leftovers = Leftovers::default();
+        let mut leftovers =
+            Leftovers { unregistered: self.unregistered().await?, ..Leftovers::default() };
         for (name, _) in self.ours(&NODE, |node| has_finalizer(node, TERMINATION_FINALIZER)).await?
         {
             self.drop_finalizer(&NODE, &name, TERMINATION_FINALIZER).await?;
@@ -75,12 +88,39 @@ impl Connection {
         Ok(self.ours(&NODE_CLAIM, is_of_ec2_node_class).await?.len())
     }
 
+    async fn unregistered(&self) -> Result<Vec<Unregistered>, PortError> {
+        let is_unregistered = |claim: &Json| {
+            is_of_ec2_node_class(claim)
+                && !is_true(claim, "Registered")
+                && !text(claim, &["status", "providerID"]).is_empty()
+        };
+        let read = |claim: &Json| Unregistered {
+            node_claim: text(claim, &["metadata", "name"]).to_owned(),
+            provider_id: text(claim, &["status", "providerID"]).to_owned(),
+        };
+        self.all(&NODE_CLAIM, is_unregistered, read).await
+    }
+
     /// Names and uids of objects for which `is_ours` holds.
     async fn ours(
         &self,
         kind: &Kind,
         is_ours: impl Fn(&Json) -> bool,
     ) -> Result<Vec<(String, String)>, PortError> {
+        let read = |object: &Json| {
+            let field = |name| text(object, &["metadata", name]).to_owned();
+            (field("name"), field("uid"))
+        };
+        self.all(kind, is_ours, read).await
+    }
+
+    /// What is read of objects for which `is_wanted` holds.
+    async fn all<T>(
+        &self,
+        kind: &Kind,
+        is_wanted: impl Fn(&Json) -> bool,
+        read: impl Fn(&Json) -> T,
+    ) -> Result<Vec<T>, PortError> {
         let mut found = Vec::new();
         let mut next = String::new();
         loop {
@@ -93,10 +133,7 @@ impl Connection {
             let body = self.call(&call).await.map_err(|failure| failure.into_port_error(&call))?;
             let page = parsed(&body, &call)?;
             let objects = page["items"].as_array().into_iter().flatten();
-            found.extend(objects.filter(|object| is_ours(object)).map(|object| {
-                let field = |name| text(object, &["metadata", name]).to_owned();
-                (field("name"), field("uid"))
-            }));
+            found.extend(objects.filter(|object| is_wanted(object)).map(&read));
             text(&page, &["metadata", "continue"]).clone_into(&mut next);
             if next.is_empty() {
                 return Ok(found);
@@ -121,6 +158,13 @@ impl Connection {
 fn has_finalizer(object: &Json, finalizer: &str) -> bool {
     let all = object["metadata"]["finalizers"].as_array();
     all.into_iter().flatten().any(|own| own.as_str() == Some(finalizer))
+}
+
+fn is_true(object: &Json, condition: &str) -> bool {
+    let all = object.pointer("/status/conditions").and_then(Json::as_array);
+    all.into_iter()
+        .flatten()
+        .any(|own| text(own, &["type"]) == condition && text(own, &["status"]) == "True")
 }
 
 /// Whether an object is of an EC2NodeClass, or is one. A missing group counts, as everywhere.

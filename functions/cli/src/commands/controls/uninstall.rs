@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use controllers::ports::{ErrorKind, PortError};
 use controllers::record::controls::{Controls, MODE, Mode};
-use kubernetes::{Connection, Leftovers};
+use domain::taint::UNREGISTERED;
+use kubernetes::{Connection, Leftovers, Unregistered};
 
 use super::place::block_on;
 use crate::args::controls::UninstallArgs;
@@ -35,8 +36,14 @@ async fn keep(connection: &Connection) -> Result<(), PortError> {
         console::note(&"paused; waiting a minute for runs that are under way");
         tokio::time::sleep(RUN_ENDS_WITHIN).await;
     }
-    let Leftovers { nodes, node_claims, node_pools, node_classes } =
+    let Leftovers { nodes, node_claims, node_pools, node_classes, unregistered } =
         connection.let_go_of_nodes().await?;
+    for Unregistered { node_claim, provider_id } in &unregistered {
+        console::note(&format!(
+            "{provider_id} (NodeClaim {node_claim}) had not registered: should its node join, taint \
+             {UNREGISTERED} stays on it until you take it away; or end the instance"
+        ));
+    }
     console::note(&format!(
         "let go of {nodes} nodes; deleted {node_claims} NodeClaims, {node_pools} NodePools and \
          {node_classes} EC2NodeClasses. The stacks may go now; nodes keep the role of the stack \

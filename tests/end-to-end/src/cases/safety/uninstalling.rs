@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use end_to_end::objects::deployment;
+use end_to_end::stack::node_claims;
 use end_to_end::world::{OURS, World};
 use kube::ResourceExt as _;
 
@@ -23,13 +24,19 @@ async fn nodes_that_are_kept_outlive_everything_of_ours(world: Arc<World>) -> Re
     let mut stack = with_nodes(&world, 2).await?;
     stack.tick().await?;
     stack.until_consistent(&world).await?;
+    let counted = async || Ok((world.nodes().await?.len(), node_claims(&world).await?.len()));
+    let (nodes, claims) = stack
+        .until("every NodeClaim has its node", counted, |(nodes, claims)| nodes == claims)
+        .await?;
     let before = Running::in_world(&world).await?;
     // The command pauses what is not paused, and waits for a minute then.
     world.outrigger(&["pause"]).await?;
     world.traffic.forget_calls();
     let said = world.outrigger(&["uninstall", "--keep-nodes"]).await?;
-    let counts = "let go of 2 nodes; deleted 2 NodeClaims, 1 NodePools and 1 EC2NodeClasses";
-    ensure!(said.contains(counts), "{said}");
+    let counts = format!(
+        "let go of {nodes} nodes; deleted {claims} NodeClaims, 1 NodePools and 1 EC2NodeClasses"
+    );
+    ensure!(said.contains(&counts), "{said}");
     is_let_go_of(&world, &before).await?;
     for _ in 0..2 {
         tick_stopped(&mut stack, "the cluster is paused").await?;
