@@ -27,13 +27,13 @@ METRIC, ALARM = 0.30, 0.10
 
 GB, WATCHER_GB = 0.5, 0.125
 # Seconds of a warm run in which nothing happens, with 0.29 CPU: see the page's "Measured".
-PROVISIONING, LIFECYCLE, DISRUPTION = (0.48, 0.87, 8.0), (0.52, 0.68, 2.0), (0.44, 0.55, 3.0)
+PROVISIONING, LIFECYCLE, DISRUPTION = (0.18, 2.0, 3.0), (0.33, 0.40, 3.0), (0.21, 0.38, 2.0)
 # The watcher stays for so long of each minute.
 STAYS = 57.0
 # What is remembered of spot: one query a run, strongly consistent, of 4 KB with up to 40 offerings.
 SPOT_READS = 1
 # Of a tick's calls to DynamoDB, all functions together.
-WRITES, READS = 8, 14
+WRITES, READS = 8, 15
 # Strongly consistent reads that one claim takes: 2.65 KB of the table, in units of 4 KB.
 READS_A_CLAIM = 2 / 3
 # Leases and announcements of writes, which every run reads: below 4 KB.
@@ -47,8 +47,6 @@ MESSAGE = 3 * SQS_REQUEST
 # Lambda polls a queue with five pollers, each waiting for 20 s.
 POLLS = 5 * 3
 CATALOG = 0.06
-# What a run of disruption between two ticks does in DynamoDB: assumed of its seven calls.
-LOOK_WRITES, LOOK_READS = 2, 5
 
 
 def lambda_seconds(seconds, memory=GB):
@@ -69,10 +67,10 @@ def alarms(detail):
 
 
 def essential():
-    """Metrics that have a figure in every hour: each function's successes, and the rest once."""
+    """Metrics that have a figure in every hour."""
     code = (ROOT / "shared/lambda/src/metrics.rs").read_text()
     names = re.findall(r'"(\w+)"', code.split("const ESSENTIAL:")[1].split("];")[0])
-    return len(names) + 2
+    return len(names)
 
 
 def queues(mode):
@@ -81,11 +79,6 @@ def queues(mode):
     events = [event for own in functions for event in own["Properties"].get("Events", {}).values()]
     asked = [event["Properties"] for event in events if event["Type"] == "SQS"]
     return sum(mode != "poll" or "Enabled" not in own for own in asked)
-
-
-def disruption_looks(nodes):
-    """Runs of disruption in a minute beside the scheduled one: every 10 s for each 100 claims begun."""
-    return 60 / min(60, 10 * -(-nodes // 100)) - 1
 
 
 def month(mode):
@@ -97,36 +90,35 @@ def month(mode):
 
     each = range(len(NODES))
     looks = LOOKS if mode == "tick" else 0
-    again = [disruption_looks(nodes) if mode != "poll" else 0 for nodes in NODES]
     watchers = 1 if mode == "watch" else 0
     row(
         "Lambda, time",
         (
             lambda_seconds(watchers * STAYS, WATCHER_GB)
-            + lambda_seconds(PROVISIONING[i] + LIFECYCLE[i] + DISRUPTION[i] * (1 + again[i]) + looks * LOOK_SECONDS) + CATALOG
+            + lambda_seconds(PROVISIONING[i] + LIFECYCLE[i] + DISRUPTION[i] + looks * LOOK_SECONDS) + CATALOG
             for i in each
         ),
     )
-    row("Lambda, requests", (LAMBDA_REQUEST * MINUTES * (3 + watchers + looks + again[i]) for i in each))
+    row("Lambda, requests", (LAMBDA_REQUEST * MINUTES * (3 + watchers + looks) for _ in each))
     row(
         "DynamoDB, leases and small reads",
         (
-            MINUTES * (WRITE * (WRITES + looks + LOOK_WRITES * again[i]) + READ * (READS + LOOK_READS * again[i]))
-            for i in each
+            MINUTES * (WRITE * (WRITES + looks) + READ * READS)
+            for _ in each
         ),
     )
     row(
         "DynamoDB, claims, and whether one was written",
         (
-            MINUTES * READ * (ANNOUNCEMENT_READS * (3 + again[i]) + READS_A_CLAIM * NODES[i] * 3 * CLAIM_LISTS)
+            MINUTES * READ * (ANNOUNCEMENT_READS * 3 + READS_A_CLAIM * NODES[i] * 3 * CLAIM_LISTS)
             for i in each
         ),
     )
     row(
         "DynamoDB, what is remembered of spot",
-        (MINUTES * READ * SPOT_READS * (3 + again[i]) for i in each),
+        (MINUTES * READ * SPOT_READS * 3 for _ in each),
     )
-    row("SQS, messages", (MINUTES * MESSAGE * (looks + again[i]) for i in each))
+    row("SQS, messages", (MINUTES * MESSAGE * looks for _ in each))
     row("SQS, Lambda's polling", (MINUTES * SQS_REQUEST * POLLS * queues(mode) for _ in each))
     row(f"{essential()} metrics that always have a figure", (METRIC * essential() for _ in each))
     row(f"{alarms('essential')} alarms", (ALARM * alarms("essential") for _ in each))

@@ -19,6 +19,7 @@ mod retry;
 pub mod schema;
 mod spot;
 mod spot_cache;
+mod success;
 mod table;
 mod versioned;
 mod wire;

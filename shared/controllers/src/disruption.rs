@@ -18,18 +18,21 @@ mod start;
 mod wait;
 mod watch_only;
 
-use domain::SignedDuration;
+use domain::pod::Pod;
+use domain::{SignedDuration, Timestamp};
 
 use crate::lease::{HeldLeases, acquire, with_lease};
 use crate::ports::error::PortError;
 use crate::ports::{ClaimStore, Clock, FunctionName, Lease, LeaseAnswer, Ports, Versioned};
+use crate::record::claim::ClaimRecord;
 use crate::record::command::{CommandPhase, CommandRecord};
 use crate::run::{
     Problems, Run, RunOutcome, after, is_over, note_pod_events, observe, record_events,
 };
 use crate::safeguards::Scope;
 use crate::steps::command::{Proposal, proposal};
-use crate::steps::snapshot::snapshot;
+use crate::steps::pod_events::since_last_pod_event;
+use crate::steps::snapshot::{ClusterState, snapshot};
 
 pub(crate) use cancel_all::cancel_all;
 pub use report::{CommandChange, CommandEvent, DisruptionReport};
@@ -41,6 +44,8 @@ const LEASE_ATTEMPTS: usize = 4;
 /// How often a cluster of [`LOOK_CLAIMS`] or fewer is looked at, where functions wake themselves:
 /// as often as Karpenter does.
 const LOOK_INTERVAL: SignedDuration = SignedDuration::from_secs(10);
+/// How long nothing has to have moved in a cluster for its schedule's runs to be enough.
+const QUIET_AFTER: SignedDuration = SignedDuration::from_mins(10);
 /// Claims that one look reads. Where there are more it comes less often, so that looking costs the
 /// same.
 const LOOK_CLAIMS: usize = 100;
@@ -130,7 +135,7 @@ async fn disrupt_under<P: Ports>(
         }
         disruption.requeue_when_consolidatable();
     }
-    if run.wakes {
+    if run.wakes && !is_quiet(&observed) {
         disruption.requeue_after(look_interval(observed.claims.len()));
     }
     let DisruptionRun { mut report, events, .. } = disruption;
@@ -142,6 +147,24 @@ async fn disrupt_under<P: Ports>(
 fn look_interval(claims: usize) -> SignedDuration {
     let times = i32::try_from(claims.div_ceil(LOOK_CLAIMS)).unwrap_or(i32::MAX);
     LOOK_INTERVAL.saturating_mul(times.max(1))
+}
+
+/// Whether nothing has moved for a while: no node of ours is starting or ending, no command is in
+/// flight, no pod has come to a node of ours or gone, and no new pod waits.
+fn is_quiet(observed: &ClusterState) -> bool {
+    let is_past = |moment: Option<Timestamp>| {
+        moment.is_some_and(|moment| observed.now.duration_since(moment) >= QUIET_AFTER)
+    };
+    let rests = |record: &ClaimRecord| {
+        let since = since_last_pod_event(&record.claim, observed.now);
+        record.ending.is_none()
+            && record.claim.deleted.is_none()
+            && since.is_some_and(|since| since >= QUIET_AFTER)
+    };
+    let waits = |pod: &Pod| pod.node_name.is_none() && !pod.is_terminal();
+    observed.commands.is_empty()
+        && observed.claims.iter().all(|claim| rests(&claim.record))
+        && observed.listing.objects.pods.iter().all(|pod| !waits(pod) || is_past(pod.created))
 }
 
 impl<P: Ports> DisruptionRun<'_, P> {

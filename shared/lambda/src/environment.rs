@@ -14,12 +14,13 @@ use controllers::ports::FunctionName;
 use controllers::record::controls::{Mode, usd};
 use controllers::record::fuses::Fuses;
 use controllers::safeguards::Safeguards;
-use domain::Text;
 use domain::instance_overhead::{parse_memory_overhead, parse_reserved_enis};
 use domain::money::UsdPerHour;
 use domain::settings::{MinValuesPolicy, PreferencePolicy, Settings};
+use domain::{SignedDuration, Text};
 
 use crate::metrics::Detail;
+use crate::schedule::Schedule;
 
 /// A variable and what it is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +73,8 @@ pub const PROVISIONING_WAKES_URL: &str = "PROVISIONING_WAKES_URL";
 pub const LIFECYCLE_WAKES_URL: &str = "LIFECYCLE_WAKES_URL";
 /// Where function disruption is woken.
 pub const DISRUPTION_WAKES_URL: &str = "DISRUPTION_WAKES_URL";
+/// When function catalog is woken.
+pub const CATALOG_SCHEDULE: &str = "CATALOG_SCHEDULE";
 /// Whether node classes count as ready without a dry run.
 pub const DISABLE_DRY_RUN: &str = "DISABLE_DRY_RUN";
 
@@ -193,6 +196,13 @@ pub const VARIABLES: &[Variable] = &[
         meaning: "Network interfaces of each instance that pods get no addresses from.",
     },
     Variable {
+        name: CATALOG_SCHEDULE,
+        default: Some("rate(1 hour)"),
+        meaning: "When function catalog is woken, as EventBridge Scheduler's rate: function \
+                  lifecycle counts a catalogue that nobody has refreshed for too long as a function \
+                  that is late.",
+    },
+    Variable {
         name: DISABLE_DRY_RUN,
         default: Some("false"),
         meaning: "`true`: EC2NodeClasses count as ready without a dry run of their permissions.",
@@ -223,6 +233,8 @@ impl FromStr for Reaction {
     }
 }
 
+const HOURLY: Schedule = Schedule::every(SignedDuration::from_hours(1));
+
 /// The configuration of a function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Environment {
@@ -245,6 +257,8 @@ pub struct Environment {
     pub settings: Settings,
     /// [`INSTALLATION_ID`], [`MODE`] and the fuses.
     pub safeguards: Safeguards,
+    /// [`CATALOG_SCHEDULE`].
+    pub catalog_schedule: Schedule,
     /// [`VM_MEMORY_OVERHEAD_PERCENT`], [`RESERVED_ENIS`], [`DISABLE_DRY_RUN`].
     pub ec2: Ec2Settings,
 }
@@ -287,6 +301,7 @@ impl Environment {
             metrics_detail: reader.parsed(METRICS_DETAIL, str::parse, Detail::Essential),
             settings: reader.settings(),
             safeguards: reader.safeguards(),
+            catalog_schedule: reader.parsed(CATALOG_SCHEDULE, str::parse, HOURLY),
             ec2: reader.ec2(),
         };
         match reader.problems {

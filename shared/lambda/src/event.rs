@@ -3,7 +3,9 @@
 //! `{"cluster": "NAME"}`, with `"mode": "watch"`, `"tick"` or `"poll"` to override the environment,
 //! and with `"handBack": true` or `false` where lifecycle is to hand the cluster back to Karpenter
 //! or to take it over again; or EventBridge's envelope with these fields in `detail`. Other fields
-//! are ignored. A function that serves the whole region needs no name.
+//! are ignored. A function that serves the whole region needs no name. Lifecycle learns when the
+//! others are woken, `"schedules": {"provisioning": "rate(1 minute)", "disruption": "rate(1
+//! minute)"}`, so that it can say which of them have not succeeded for too long.
 //!
 //! Functions wake each other, and themselves, by messages of SQS: batches of one, whose body is
 //! such an event, with `"continues"`, the fencing token of the run that it continues, or with
@@ -15,6 +17,7 @@ use domain::{Text, Timestamp};
 use serde_json::Value;
 
 use crate::environment::Reaction;
+use crate::schedule::Schedules;
 
 /// What a function is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +35,8 @@ pub struct ClusterEvent {
     pub continues: Option<u64>,
     /// What provisioning is to look for; `None` where it is to run.
     pub look: Option<Look>,
+    /// When the functions are woken that lifecycle counts; `None` where it is not to count any.
+    pub schedules: Option<Schedules>,
 }
 
 /// Why an event is invalid.
@@ -49,6 +54,9 @@ pub enum EventError {
     /// `handBack` is neither true nor false.
     #[error("the event's handBack is neither true nor false")]
     HandBack,
+    /// `schedules` lacks a function, or has a schedule that cannot be read.
+    #[error("the event's schedules: {0}")]
+    Schedules(String),
     /// Another function than lifecycle is asked to hand back.
     #[error("the event asks to hand the cluster back: only function lifecycle does that")]
     NotHere,
@@ -112,7 +120,10 @@ impl ClusterEvent {
             None => None,
             Some(choice) => Some(choice.as_bool().ok_or(EventError::HandBack)?),
         };
-        Ok(Self { cluster, reaction, hand_back, is_message: false, continues: None, look: None })
+        let schedules = field("schedules").map(schedules).transpose();
+        let schedules = schedules.map_err(EventError::Schedules)?;
+        let (is_message, continues, look) = (false, None, None);
+        Ok(Self { cluster, reaction, hand_back, is_message, continues, look, schedules })
     }
 }
 
@@ -123,6 +134,14 @@ fn look(value: &Value) -> Option<Look> {
     let moment = value.get("runAt").and_then(Value::as_str);
     let run_at = moment.map(|text| text.parse().unwrap_or(Timestamp::UNIX_EPOCH));
     Some(Look { link, run_at })
+}
+
+fn schedules(value: &Value) -> Result<Schedules, String> {
+    let of = |function: &str| {
+        let rate = value.get(function).and_then(Value::as_str);
+        rate.ok_or_else(|| format!("{function} has none"))?.parse()
+    };
+    Ok(Schedules { provisioning: of("provisioning")?, disruption: of("disruption")? })
 }
 
 fn is_name(text: &str) -> bool {
@@ -187,6 +206,26 @@ mod tests {
         assert_eq!(asked(json!({"cluster": "prod", "handBack": false})), Ok(Some(false)));
         let word = json!({"cluster": "prod", "handBack": "true"});
         assert_eq!(asked(word), Err(EventError::HandBack));
+    }
+
+    #[test]
+    fn lifecycle_learns_when_the_others_are_woken() {
+        let of = |schedules: Value| {
+            let event = json!({"cluster": "prod", "schedules": schedules});
+            ClusterEvent::of(&event, None).map(|event| event.schedules)
+        };
+        let rates = json!({"provisioning": "rate(1 minute)", "disruption": "rate(2 hours)"});
+        let expected = Schedules {
+            provisioning: "rate(1 minute)".parse().unwrap(),
+            disruption: "rate(2 hours)".parse().unwrap(),
+        };
+        assert_eq!(of(rates), Ok(Some(expected)));
+        for wrong in [
+            json!({"provisioning": "rate(1 minute)"}),
+            json!({"provisioning": "rate(1 minute)", "disruption": "often"}),
+        ] {
+            assert!(matches!(of(wrong), Err(EventError::Schedules(_))));
+        }
     }
 
     #[test]

@@ -64,11 +64,7 @@ impl FromStr for Detail {
 }
 
 /// Metrics of which zero, or no figure at all, means something.
-const ESSENTIAL: [&str; 3] = [
-    "outrigger_catalog_age_seconds",
-    "outrigger_cluster_cost_hourly_usd",
-    "outrigger_invocation_successes_total",
-];
+const ESSENTIAL: [&str; 2] = ["outrigger_cluster_cost_hourly_usd", "outrigger_functions_late"];
 
 /// Metrics of which zero means that all is well, or that nothing happened: no figure says the same.
 const ESSENTIAL_UNLESS_ZERO: [&str; 17] = [

@@ -14,6 +14,7 @@ use crate::batch::Batch;
 use crate::environment::Environment;
 use crate::event::{ClusterEvent, EventError};
 use crate::failure::Failure;
+use crate::heartbeat::beat;
 use crate::invocation::{Invocation, InvocationRequest, Times};
 use crate::logs;
 use crate::metrics::Metrics;
@@ -136,6 +137,12 @@ async fn invoke(
     };
     // A look that finds no pod says nothing about whether runs succeed, nor does who only watches.
     let has_run = name != WATCHES && !is_look || telemetry.has_run();
+    if result.is_ok()
+        && !event.is_message
+        && let Err(error) = Box::pin(beat(name, &invocation, event.schedules)).await
+    {
+        tracing::warn!(%error, "failed to say that the function succeeded");
+    }
     let ended = process.clock().now();
     let metrics = telemetry.metrics();
     record_invocation(metrics, name, result.is_err(), ended.duration_since(started));

@@ -106,6 +106,8 @@ pub struct Store {
     pub(crate) spot: Option<Versioned<SpotRecord>>,
     leases: BTreeMap<FunctionName, Lease>,
     chains: BTreeMap<FunctionName, u64>,
+    /// When functions last did what their schedules woke them for.
+    pub(crate) successes: BTreeMap<FunctionName, Timestamp>,
     /// What is announced of writes of claims.
     announced: Announced,
     /// How many announcements were made.

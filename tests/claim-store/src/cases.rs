@@ -225,6 +225,19 @@ pub async fn leases_of_functions_are_apart<S: ClaimStore>(store: &S) -> Outcome 
     Ok(())
 }
 
+/// What functions note of themselves stands side by side, and a late call sets nothing back.
+pub async fn the_latest_success_of_each_function_is_kept<S: ClaimStore>(store: &S) -> Outcome {
+    let note = async |function, second| store.note_success(function, at(second)).await;
+    assert!(store.last_successes().await?.is_empty());
+    note(FunctionName::Provisioning, 60).await?;
+    note(FunctionName::Disruption, 30).await?;
+    note(FunctionName::Provisioning, 50).await?;
+    let expected =
+        [(FunctionName::Provisioning, at(60)), (FunctionName::Disruption, at(30))].into();
+    assert_eq!(store.last_successes().await?, expected);
+    Ok(())
+}
+
 /// An offering stays unavailable as long as anybody said.
 pub async fn marking_again_moves_an_end_to_the_later<S: ClaimStore>(store: &S) -> Outcome {
     let mark = async |offerings: &[_]| store.mark_unavailable(offerings).await;

@@ -21,6 +21,7 @@ pub async fn hold_all<S: ClaimStore>(mut empty: impl FnMut() -> S) -> Outcome {
     cases::a_lease_is_held_by_one_until_its_term_is_over(&empty()).await?;
     cases::a_released_lease_is_free_and_a_stale_release_takes_nothing(&empty()).await?;
     cases::leases_of_functions_are_apart(&empty()).await?;
+    cases::the_latest_success_of_each_function_is_kept(&empty()).await?;
     cases::marking_again_moves_an_end_to_the_later(&empty()).await?;
     cases::a_nomination_replaces_that_of_its_node(&empty()).await?;
     cases::a_pool_is_written_at_the_version_expected(&empty()).await?;

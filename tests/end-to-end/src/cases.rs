@@ -5,6 +5,8 @@ mod capacity;
 mod cluster_objects;
 mod conversion;
 mod crashes;
+mod heartbeats;
+mod idle;
 mod interruption;
 mod lambda;
 mod landing;
@@ -31,7 +33,7 @@ use crate::case::Case;
 /// first, so that none is left running when all others are done; those that run alone come last, so
 /// that nobody waits for them.
 pub(super) fn all() -> Vec<(String, Case)> {
-    let groups: [(&str, &[Case]); 33] = [
+    let groups: [(&str, &[Case]); 35] = [
         ("crashes", crashes::CASES),
         ("lifecycle", lifecycle::CASES),
         ("safety", safety::fuses::CASES),
@@ -42,6 +44,8 @@ pub(super) fn all() -> Vec<(String, Case)> {
         ("safety", safety::uninstalling::CASES),
         ("landing", landing::CASES),
         ("wakes", wakes::CASES),
+        ("heartbeats", heartbeats::CASES),
+        ("idle", idle::CASES),
         ("looks", looks::CASES),
         ("watcher", watcher::CASES),
         ("provisioning", provisioning::CASES),

@@ -37,17 +37,24 @@ pub struct Stack {
 
 /// The event that EventBridge's schedule sends: one run.
 pub fn poll() -> Value {
-    json!({"cluster": CLUSTER, "mode": "poll"})
+    scheduled("poll")
 }
 
 /// The scheduled event of watch mode: run on, and act on changes.
 pub fn watch() -> Value {
-    json!({"cluster": CLUSTER, "mode": "watch"})
+    scheduled("watch")
 }
 
 /// The scheduled event of tick mode: one run, and looks after it.
 pub fn tick() -> Value {
-    json!({"cluster": CLUSTER, "mode": "tick"})
+    scheduled("tick")
+}
+
+/// What infra/cluster.yaml gives lifecycle; the others leave the schedules alone.
+fn scheduled(mode: &str) -> Value {
+    let every_minute = "rate(1 minute)";
+    let schedules = json!({"provisioning": every_minute, "disruption": every_minute});
+    json!({"cluster": CLUSTER, "mode": mode, "schedules": schedules})
 }
 
 impl Stack {

@@ -91,6 +91,16 @@ pub async fn end_leases(endpoint: &str, name: &str) -> Result<()> {
     Ok(())
 }
 
+/// Sets back when a function succeeded last.
+pub async fn age_success(endpoint: &str, name: &str, function: &str, by: Duration) -> Result<()> {
+    let items = scan(endpoint, name).await?;
+    let noted = items.into_iter().find(|item| item["record"]["S"] == "successes");
+    let mut item = noted.context("a record of successes")?;
+    let last: u128 = item[function]["N"].as_str().context("a moment")?.parse()?;
+    item[function]["N"] = (last - by.as_millis()).to_string().into();
+    put(endpoint, name, &[item]).await
+}
+
 /// Sets back every moment that claims know of: what time does to those that nothing happens to.
 pub async fn age_claims(endpoint: &str, name: &str, by: Duration) -> Result<()> {
     rewrite(endpoint, name, CLAIMS, |document| set_back(document, by)).await

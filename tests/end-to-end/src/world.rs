@@ -315,6 +315,11 @@ impl World {
         table::end_leases(&self.dynamodb.endpoint, TABLE).await
     }
 
+    /// Sets back when a function succeeded last.
+    pub async fn age_success(&self, function: &str, by: Duration) -> Result<()> {
+        table::age_success(&self.dynamodb.endpoint, TABLE, function, by).await
+    }
+
     /// Sets back every moment that claims know of.
     pub async fn age_claims(&self, by: Duration) -> Result<()> {
         table::age_claims(&self.dynamodb.endpoint, TABLE, by).await

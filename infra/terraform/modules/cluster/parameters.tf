@@ -84,9 +84,9 @@ variable "provisioning_schedule" {
 }
 
 variable "reaction_mode" {
-  description = "watch: the function watcher stays from one tick to the next, and pods that wait are acted upon within a second. tick: provisioning wakes itself every five seconds to look for them, which costs less. poll: functions look once a minute."
+  description = "watch: the function watcher stays from one tick to the next, and pods that wait are acted upon within a second. tick: provisioning wakes itself every five seconds to look for them, which costs little more than half of that. poll: functions look once a minute."
   type        = string
-  default     = "watch"
+  default     = "tick"
   nullable    = false
 
   validation {

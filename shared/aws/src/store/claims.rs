@@ -29,6 +29,7 @@ use super::item::{Stored, item, record};
 use super::lease::{self, LeaseRequest};
 use super::schema::{self, CLUSTER};
 use super::spot;
+use super::success;
 use super::table::Written;
 use super::versioned::{is_version, new_write, settled};
 use super::wire::CountedActions;
@@ -398,6 +399,14 @@ impl ClaimStore for DynamoStore {
         after: Option<u64>,
     ) -> Result<Option<u64>, PortError> {
         chain::advance(&self.table, &self.cluster, function, after, &new_write()).await
+    }
+
+    async fn note_success(&self, function: FunctionName, now: Timestamp) -> Result<(), PortError> {
+        success::note(&self.table, &self.cluster, function, now).await
+    }
+
+    async fn last_successes(&self) -> Result<BTreeMap<FunctionName, Timestamp>, PortError> {
+        success::read(&self.table, &self.cluster).await
     }
 
     async fn release_lease(&self, lease: &Lease) -> Result<(), PortError> {

@@ -74,6 +74,8 @@ pub(super) const LEASES: &str = "lease#";
 /// The item in which writes of claims are announced. It lies among the leases, so that one query
 /// reads all of them.
 pub(super) const CLAIM_WRITES: &str = "lease#claims";
+/// The item with the moments at which functions succeeded last.
+pub(super) const SUCCESSES: &str = "successes";
 pub(super) const CHAINS: &str = "chain#";
 pub(super) const BLOBS: &str = "catalog#";
 pub(crate) const THROTTLES: &str = "throttle#";

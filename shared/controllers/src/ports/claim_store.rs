@@ -208,6 +208,13 @@ pub trait ClaimStore {
         after: Option<u64>,
     ) -> Result<Option<u64>, PortError>;
 
+    /// Notes that a function did what its schedule woke it for. A moment before the noted one
+    /// changes nothing.
+    async fn note_success(&self, function: FunctionName, now: Timestamp) -> Result<(), PortError>;
+
+    /// When functions last did what their schedules woke them for, as far as they note it.
+    async fn last_successes(&self) -> Result<BTreeMap<FunctionName, Timestamp>, PortError>;
+
     /// Releases a lease. One that another holder has acquired meanwhile is left alone.
     async fn release_lease(&self, lease: &Lease) -> Result<(), PortError>;
 }

@@ -34,6 +34,7 @@ pub(crate) struct FakeStore {
     pub(crate) spot: RefCell<Option<Versioned<SpotRecord>>>,
     leases: RefCell<BTreeMap<FunctionName, Lease>>,
     chains: RefCell<BTreeMap<FunctionName, u64>>,
+    successes: RefCell<BTreeMap<FunctionName, Timestamp>>,
     /// Names of claims that cannot be read.
     pub(crate) unreadable: RefCell<Vec<Text>>,
     /// The next update of a claim fails as if another run had been faster.
@@ -323,6 +324,17 @@ impl ClaimStore for FakeStore {
         }
         *last += 1;
         Ok(Some(*last))
+    }
+
+    async fn note_success(&self, function: FunctionName, now: Timestamp) -> Result<(), PortError> {
+        let mut successes = self.successes.borrow_mut();
+        let last = successes.entry(function).or_insert(now);
+        *last = now.max(*last);
+        Ok(())
+    }
+
+    async fn last_successes(&self) -> Result<BTreeMap<FunctionName, Timestamp>, PortError> {
+        Ok(self.successes.borrow().clone())
     }
 
     async fn release_lease(&self, lease: &Lease) -> Result<(), PortError> {

@@ -23,8 +23,8 @@ pub(crate) struct Limits {
     reserved: BTreeMap<Text, u32>,
     /// Free addresses of zones; `None` where no EC2NodeClass asks about them.
     pub(crate) addresses: Option<AddressLedger>,
-    /// Of pods that have to share a node, and found no zone with addresses for all of them: how many
-    /// the node was to have.
+    /// Of pods that have to share a node, and found no zone with addresses for all of them: how
+    /// many the node was to have.
     pub(crate) too_many_for_addresses: BTreeMap<ShapeIx, usize>,
 }
 

@@ -289,6 +289,17 @@ impl ClaimStore for SharedWorld {
         Ok(self.call("UpdateItem chain").await?.store.advance_chain(function, after))
     }
 
+    async fn note_success(&self, function: FunctionName, now: Timestamp) -> Result<(), PortError> {
+        let mut world = self.call("UpdateItem successes").await?;
+        let last = world.store.successes.entry(function).or_insert(now);
+        *last = now.max(*last);
+        Ok(())
+    }
+
+    async fn last_successes(&self) -> Result<BTreeMap<FunctionName, Timestamp>, PortError> {
+        Ok(self.call("GetItem successes").await?.store.successes.clone())
+    }
+
     async fn release_lease(&self, lease: &Lease) -> Result<(), PortError> {
         self.call("PutItem lease").await?.store.release_lease(lease);
         Ok(())

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use end_to_end::aws::Aws;
-use end_to_end::gate::{Moment, Side};
+use end_to_end::gate::Moment;
 use end_to_end::lambda::{Function, Invocation};
 use end_to_end::objects::pod;
-use end_to_end::stack::{Stack, poll, tick, was_killed};
+use end_to_end::stack::{Stack, tick, was_killed};
 use end_to_end::world::{LIFECYCLE_WAKES, PROVISIONING_WAKES, World, access_key, eventually};
 use serde_json::{Value, json};
 
@@ -23,20 +23,16 @@ crate::cases![
     while_a_cluster_is_paused_nobody_looks;
     alone:
     a_pod_that_comes_is_launched_for_at_the_next_look,
-    a_minute_in_which_nothing_happens_is_cheap,
 ];
 
 /// How often a queue is asked for messages; the real Lambda waits for them, and has them at once.
 const POLL_EVERY: Duration = Duration::from_millis(20);
-const MINUTE: Duration = Duration::from_mins(1);
 /// So many looks in half a minute, at one every 5 s and on a machine that is busy. Two chains would
 /// look ten times and more.
 const HALF: Duration = Duration::from_secs(30);
 const LOOKS: std::ops::RangeInclusive<usize> = 3..=7;
 /// From a pod to the request for its node, for 95 of 100 pods.
 const REACTION: Duration = Duration::from_secs(6);
-/// The share of a CPU that Lambda gives for 512 MB.
-const CPUS: f64 = 512.0 / 1769.0;
 
 /// The stack in `tick` mode, and its queue.
 struct Looking<'w> {
@@ -208,34 +204,5 @@ async fn a_pod_that_comes_is_launched_for_at_the_next_look(world: Arc<World>) ->
         "in tick mode, from a pod to CreateFleet: p50 {p50:.2?}, p95 {p95:.2?} over 100 pods"
     ));
     ensure!(p95 <= promised(REACTION), "p95 is {p95:?}");
-    Ok(())
-}
-
-async fn a_minute_in_which_nothing_happens_is_cheap(world: Arc<World>) -> Result<()> {
-    let mut looking = Looking::ready(&world).await?;
-    looking.stack.provisioning.invoke(&poll()).await?.answer()?;
-    looking.minute().await?;
-    world.traffic.forget_calls();
-    let (mut looks, mut billed, mut cpu, mut memory) = (0_u32, Duration::ZERO, Duration::ZERO, 0);
-    let Looking { aws, queue, stack, .. } = &mut looking;
-    let delivered = deliver(aws, queue, &mut stack.provisioning, |own| {
-        looks += 1;
-        billed += own.billed_with(CPUS);
-        cpu += own.cpu;
-        memory = memory.max(own.peak_memory_kib);
-    });
-    if let Ok(failed) = tokio::time::timeout(MINUTE, delivered).await {
-        match failed? {}
-    }
-    let calls = world.traffic.calls();
-    let [dynamodb, kubernetes] = [Side::DynamoDb, Side::Kubernetes]
-        .map(|side| calls.iter().filter(|call| call.side == side).count());
-    crate::figures::say(format!(
-        "a minute of tick mode in which nothing happens: {looks} looks, {cpu:.0?} CPU, {billed:.0?} billed with {CPUS:.2} CPU; \
-         {dynamodb} calls to DynamoDB, {kubernetes} to Kubernetes; peak memory {} MiB",
-        memory / 1024
-    ));
-    ensure!((8..=13).contains(&looks), "{looks} looks");
-    ensure!(dynamodb <= 13 && kubernetes <= 13, "a look is one write and one read");
     Ok(())
 }

@@ -268,7 +268,7 @@ async fn a_tick_stays_cheap_as_the_cluster_grows(world: Arc<World>) -> Result<()
     Ok(())
 }
 
-async fn grow(world: &World, nodes: std::ops::Range<usize>) -> Result<()> {
+pub(super) async fn grow(world: &World, nodes: std::ops::Range<usize>) -> Result<()> {
     let (all_nodes, pods) = (
         Api::<Node>::all(world.client.clone()),
         Api::<Pod>::namespaced(world.client.clone(), "default"),
