@@ -307,9 +307,10 @@ pub(crate) struct SettingsArgs {
     /// What happens where minValues cannot be met
     #[arg(long, value_enum, default_value_t = MinValuesPolicyArg::Strict)]
     min_values_policy: MinValuesPolicyArg,
-    /// How much work a plan may take to become cheaper; the functions take all that pays off
-    #[arg(long, value_enum, default_value_t = SearchEffortArg::Quick)]
-    search_effort: SearchEffortArg,
+    /// How much work a plan may take to become cheaper [default: full where the functions are
+    /// simulated, as they do; quick for a plan in the terminal]
+    #[arg(long, value_enum)]
+    search_effort: Option<SearchEffortArg>,
     /// The cluster's name
     #[arg(long, value_name = "NAME")]
     pub(crate) cluster: Option<String>,
@@ -323,8 +324,17 @@ pub(crate) struct SettingsArgs {
 }
 
 impl SettingsArgs {
-    /// The settings that the core knows.
+    /// The settings of a plan that someone at a terminal waits for.
     pub(crate) fn settings(&self) -> Settings {
+        self.settings_with(SearchEffortArg::Quick)
+    }
+
+    /// The settings with which the functions are simulated: they search in full.
+    pub(crate) fn settings_of_functions(&self) -> Settings {
+        self.settings_with(SearchEffortArg::Full)
+    }
+
+    fn settings_with(&self, default_effort: SearchEffortArg) -> Settings {
         Settings {
             feature_gates: self.feature_gates,
             preference_policy: match self.preference_policy {
@@ -335,7 +345,7 @@ impl SettingsArgs {
                 MinValuesPolicyArg::Strict => MinValuesPolicy::Strict,
                 MinValuesPolicyArg::BestEffort => MinValuesPolicy::BestEffort,
             },
-            search_effort: match self.search_effort {
+            search_effort: match self.search_effort.unwrap_or(default_effort) {
                 SearchEffortArg::Quick => SearchEffort::Quick,
                 SearchEffortArg::Full => SearchEffort::Full,
             },
@@ -579,5 +589,13 @@ mod tests {
         let quick = Settings { search_effort: SearchEffort::Quick, ..Settings::default() };
         assert_eq!(settings("plan -f a"), quick);
         assert_eq!(settings("plan -f a --search-effort full"), Settings::default());
+    }
+
+    #[test]
+    fn a_simulation_searches_as_the_functions_do_unless_asked_for_less() {
+        let effort =
+            |line: &str| plan_args(line).source.settings.settings_of_functions().search_effort;
+        assert_eq!(effort("plan -f a"), SearchEffort::Full);
+        assert_eq!(effort("plan -f a --search-effort quick"), SearchEffort::Quick);
     }
 }

@@ -89,7 +89,7 @@ fn in_variants(cases: &[(Text, Scenario)]) -> Vec<(Text, Scenario)> {
 /// Runs one scenario and renders all of it.
 fn single(scenario: Scenario, args: &SimulateArgs) -> Result<Status, CommandError> {
     let options = run_options(&scenario, args);
-    let settings = args.settings.settings();
+    let settings = args.settings.settings_of_functions();
     let terms = match &args.replay.record {
         None => None,
         Some(_) => Some(RecordingTerms {
@@ -128,7 +128,7 @@ fn estimate(cases: &[(Text, Scenario)], args: &SimulateArgs) -> Result<Status, C
     let first = cases.first().map_or(0, |(_, scenario)| scenario.seed);
     let count = u64::from(args.replay.seeds.unwrap_or(1));
     let seeds: Vec<u64> = (0..count).map(|own| first.wrapping_add(own)).collect();
-    let settings = args.settings.settings();
+    let settings = args.settings.settings_of_functions();
     let series = series::run(&cases, &seeds, &settings)?;
     let output = match args.output {
         OutputFormat::Json => json(&SeriesDocument::new(&series))?,
@@ -142,7 +142,7 @@ fn estimate(cases: &[(Text, Scenario)], args: &SimulateArgs) -> Result<Status, C
 
 /// Runs every case and renders their results side by side.
 fn compare(cases: &[(Text, Scenario)], args: &SimulateArgs) -> Result<Status, CommandError> {
-    let settings = args.settings.settings();
+    let settings = args.settings.settings_of_functions();
     let runs = if args.output == OutputFormat::Html {
         traced(cases, &settings)?
     } else {

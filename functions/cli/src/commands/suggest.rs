@@ -141,7 +141,7 @@ impl<'a> Replays<'a> {
     }
 
     fn run(&self, cases: &[(Text, Scenario)], seeds: &[u64]) -> Result<Vec<Series>, SimulateError> {
-        series::run(cases, seeds, &self.args.settings.settings())
+        series::run(cases, seeds, &self.args.settings.settings_of_functions())
     }
 
     fn run_changes(&self, changes: &[Change], seeds: &[u64]) -> Result<Vec<Series>, SimulateError> {
