@@ -23,6 +23,7 @@ mod rollouts;
 mod safety;
 mod slow;
 mod strict;
+mod upgrade;
 mod validation;
 mod wakes;
 mod watcher;
@@ -33,7 +34,7 @@ use crate::case::Case;
 /// first, so that none is left running when all others are done; those that run alone come last, so
 /// that nobody waits for them.
 pub(super) fn all() -> Vec<(String, Case)> {
-    let groups: [(&str, &[Case]); 35] = [
+    let groups: [(&str, &[Case]); 36] = [
         ("crashes", crashes::CASES),
         ("lifecycle", lifecycle::CASES),
         ("safety", safety::fuses::CASES),
@@ -61,6 +62,7 @@ pub(super) fn all() -> Vec<(String, Case)> {
         ("strict", strict::answers::CASES),
         ("strict", strict::others::CASES),
         ("strict", strict::nodes::CASES),
+        ("upgrade", upgrade::CASES),
         ("validation", validation::CASES),
         ("outages", outages::CASES),
         ("capacity", capacity::CASES),

@@ -142,7 +142,7 @@ impl Draft {
             zones.leave(model, &nodes);
             let mut limits = trials.limits_with(&nodes, &trial);
             let packed = std::mem::take(&mut trial.packed);
-            let settled = zones.settle(trials.scope, &mut limits, packed);
+            let settled = zones.settle(trials.scope, &mut limits, &packed);
             if let Some(pod) = settled.left.first() {
                 return Err(Unconsolidatable::NoPlace(model.pod(*pod).key.clone()));
             }

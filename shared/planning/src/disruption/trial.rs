@@ -344,7 +344,7 @@ impl<'s, 'a> Trials<'s, 'a> {
         if let Some(zones) = &self.zones {
             let mut zones = zones.clone();
             zones.leave(self.model, nodes);
-            let Settled { nodes, left } = zones.settle(self.scope, &mut limits, trial.packed);
+            let Settled { nodes, left } = zones.settle(self.scope, &mut limits, &trial.packed);
             trial.packed = nodes;
             trial.failed.extend(left);
         }

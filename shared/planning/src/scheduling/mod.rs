@@ -131,7 +131,7 @@ impl Scheduling {
         let mut zones = NodeZones::of(model);
         if let Some(zones) = &mut zones {
             count_addresses_of(model, &mut limits, &outcome.placed);
-            let Settled { nodes, left } = zones.settle(scope, &mut limits, packing.nodes);
+            let Settled { nodes, left } = zones.settle(scope, &mut limits, &packing.nodes);
             packing.nodes = nodes;
             packing.left.extend(left);
         }

@@ -132,11 +132,11 @@ impl NodeZones {
         &mut self,
         scope: Scope,
         limits: &mut Limits,
-        nodes: Vec<NewNode>,
+        nodes: &[NewNode],
     ) -> Settled {
         let model = scope.model;
-        let shares = self.shares(model, &nodes);
-        let scarce = scarce_classes(model, limits, &nodes);
+        let shares = self.shares(model, nodes);
+        let scarce = scarce_classes(model, limits, nodes);
         let mut order: Vec<usize> = (0..nodes.len()).collect();
         // What has no choice counts before what has one.
         order.sort_by_key(|index| possible_zones(model, &nodes[*index]).len() > 1);

@@ -42,7 +42,9 @@ pub(crate) fn claims(
             }
             limits.take(index, capacity);
             let settled = match zones {
-                Some(zones) => zones.settle(scope, limits, vec![packed.clone()]).nodes.pop(),
+                Some(zones) => {
+                    zones.settle(scope, limits, std::slice::from_ref(&packed)).nodes.pop()
+                }
                 None => Some(packed.clone()),
             };
             let Some(settled) = settled else { break };

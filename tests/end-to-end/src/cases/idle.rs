@@ -193,7 +193,9 @@ async fn idle(world: &World, event: &Value) -> Result<Used> {
     stack.tick().await?;
     stack.tick().await?;
     world.traffic.forget_calls();
-    let end = Instant::now() + MINUTE * u32::try_from(minutes)? - Duration::from_secs(1);
+    // The schedule's last event comes a minute before the end, and the next one no more.
+    let lasts = (MINUTE * u32::try_from(minutes)?).saturating_sub(Duration::from_secs(1));
+    let end = Instant::now() + lasts;
     let Stack { provisioning, lifecycle, disruption, .. } = &mut stack;
     let serve = |function, queue| {
         Served { function, event, queue: Some((&aws, queue)), memory: 512.0 }.until(end)

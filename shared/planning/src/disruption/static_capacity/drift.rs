@@ -163,7 +163,7 @@ pub(crate) fn one_for_one(trials: &mut Trials, node: NodeIx) -> Result<Trial, Ir
             let (mut zones, mut limits) = (zones.clone(), limits);
             zones.leave(model, &[node]);
             limits.take(pool_index, capacity);
-            let settled = zones.settle(trials.scope, &mut limits, vec![packed]);
+            let settled = zones.settle(trials.scope, &mut limits, &[packed]);
             if let Some(pod) = settled.left.first() {
                 return Err(Irreplaceable::NoPlace(*pod));
             }
