@@ -11,7 +11,7 @@ use super::placer::{Placements, Placer};
 use crate::feasibility::constraint::{Constraint, Occupancy};
 use crate::feasibility::node::{NodeRefusal, admits, has_capacity, node_meets};
 use crate::feasibility::node_constraint::{NodeConstraint, broken_requirement, broken_weight};
-use crate::feasibility::state::PodsOn;
+use crate::feasibility::state::{PodsOn, room_for};
 use crate::ids::{NodeIx, PodIx, ShapeIx};
 use crate::model::intern::ConjunctionId;
 use crate::model::node::NodeView;
@@ -56,7 +56,7 @@ impl Placer<'_, '_> {
     ) -> Vec<PodIx> {
         let requests = &self.model.shape(shape).requests;
         let mut rest = pods.into_iter();
-        for node in self.allowed_nodes(shape).iter().copied() {
+        for node in self.roomy_nodes(shape).iter().copied() {
             if rest.len() == 0 {
                 break;
             }
@@ -115,6 +115,21 @@ impl Placer<'_, '_> {
         nodes
     }
 
+    /// Of the nodes that admit the shape, those that have room for a pod of it as the cluster
+    /// stands, in the same order. Pods that are placed take room and none gives any back, so that
+    /// no other node ever takes one.
+    pub(super) fn roomy_nodes(&mut self, shape: ShapeIx) -> Rc<Vec<NodeIx>> {
+        if let Some(known) = self.roomy.get(&shape) {
+            return known.clone();
+        }
+        let (nodes, requests) = (&self.model.nodes, &self.model.shape(shape).requests);
+        let has_room = |node: &NodeIx| room_for(&nodes[*node].free, requests) > 0;
+        let allowed = self.allowed_nodes(shape);
+        let roomy: Rc<Vec<NodeIx>> = Rc::new(allowed.iter().copied().filter(has_room).collect());
+        self.roomy.insert(shape, roomy.clone());
+        roomy
+    }
+
     /// Whether on-demand would be launched for pods of the shape where both are allowed, since
     /// interruptions cost more than spot saves.
     fn buys_on_demand(&self, shape: ShapeIx) -> bool {
@@ -138,7 +153,7 @@ impl Placer<'_, '_> {
         let followers = self.followers_of(shape);
         let wanted: u32 = followers.iter().map(|(_, count)| count).sum();
         let mut best: Option<(NodeIx, (i64, u32))> = None;
-        for node in self.allowed_nodes(shape).iter().copied() {
+        for node in self.roomy_nodes(shape).iter().copied() {
             if self.check_capacity(shape, node).is_err() || !self.keeps_required(&constraints, node)
             {
                 continue;
@@ -174,7 +189,7 @@ impl Placer<'_, '_> {
     /// The nodes that take one more pod of the shape as things stand.
     pub(crate) fn hosts_of(&mut self, shape: ShapeIx) -> Vec<NodeIx> {
         let constraints = self.node_constraints(shape);
-        let nodes = self.allowed_nodes(shape);
+        let nodes = self.roomy_nodes(shape);
         let takes = |node: &NodeIx| {
             self.check_capacity(shape, *node).is_ok() && self.keeps_required(&constraints, *node)
         };

@@ -166,7 +166,7 @@ impl Placer<'_, '_> {
         let strategy = Strategy::of(self.model, own.spec);
         let strategy = strategy.as_ref();
         let mut best: Option<(i64, Host)> = None;
-        for node in self.allowed_nodes(shape).iter().copied() {
+        for node in self.roomy_nodes(shape).iter().copied() {
             if self.check_capacity(shape, node).is_err() {
                 continue;
             }

@@ -82,6 +82,8 @@ pub(crate) struct Placer<'m, 'a> {
     pub(crate) state: State,
     pub(super) fits: FxHashMap<(ShapeIx, ConjunctionId), Rc<Fit>>,
     pub(super) allowed: FxHashMap<AllowedKey, Rc<Vec<NodeIx>>>,
+    /// Of those, nodes that have room for a pod of the shape before any is placed.
+    pub(super) roomy: FxHashMap<ShapeIx, Rc<Vec<NodeIx>>>,
     /// By node, its place in the order in which pods try nodes; empty for the model's order.
     pub(super) rank: IndexVec<NodeIx, usize>,
     /// Whether nodes may be launched and leaving ones are as good as gone. If not, topology spread
@@ -124,6 +126,7 @@ impl<'m, 'a> Placer<'m, 'a> {
             state,
             fits: FxHashMap::default(),
             allowed: FxHashMap::default(),
+            roomy: FxHashMap::default(),
             rank: IndexVec::new(),
             scored: None,
             nominations: Nominations::of(model),
@@ -161,6 +164,7 @@ impl<'m, 'a> Placer<'m, 'a> {
         }
         self.rank = rank;
         self.allowed.clear();
+        self.roomy.clear();
     }
 
     /// Whether some node that is there, or that could be launched, admits pods of the shape,
