@@ -1,6 +1,7 @@
 //! PodDisruptionBudgets.
 
 use crate::Text;
+use crate::label::Labels;
 use crate::pod::{ObjectKey, Pod};
 use crate::selector::LabelSelector;
 
@@ -68,8 +69,13 @@ pub struct PodDisruptionBudget {
 impl PodDisruptionBudget {
     /// Whether it guards the pod.
     pub fn guards(&self, pod: &Pod) -> bool {
-        self.key.namespace == pod.key.namespace
-            && self.selector.as_ref().is_some_and(|selector| selector.matches(&pod.labels))
+        self.guards_labels(&pod.key.namespace, &pod.labels)
+    }
+
+    /// Whether it guards pods of a namespace that have these labels.
+    pub fn guards_labels(&self, namespace: &Text, labels: &Labels) -> bool {
+        self.key.namespace == *namespace
+            && self.selector.as_ref().is_some_and(|selector| selector.matches(labels))
     }
 
     /// Whether by its terms it can never allow a disruption: at most none unavailable, or all

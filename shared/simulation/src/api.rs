@@ -4,16 +4,19 @@
 //! Source: <https://kubernetes.io/docs/reference/using-api/api-concepts/>.
 
 mod object;
+mod pod_index;
 mod table;
 mod workload_id;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use domain::{Text, Timestamp};
 
 use crate::seed::Seed;
 
 pub use object::{Kind, Object};
+pub(crate) use pod_index::{LabelGroup, NodeLoad, OwnerKey, PodIndex, counted};
 pub use table::Tables;
 pub use workload_id::WorkloadId;
 
@@ -132,7 +135,7 @@ impl ApiServer {
 
     /// An object by its key.
     pub fn get<T: Object>(&self, key: &T::Key) -> Option<&T> {
-        T::rows(&self.tables).get(key).map(|row| &row.value)
+        T::rows(&self.tables).get(key).map(|row| &*row.value)
     }
 
     /// The resource version of an object.
@@ -142,12 +145,17 @@ impl ApiServer {
 
     /// All objects of a kind, by key.
     pub fn list<T: Object>(&self) -> impl Iterator<Item = &T> {
-        T::rows(&self.tables).values().map(|row| &row.value)
+        T::rows(&self.tables).values().map(|row| &*row.value)
     }
 
     /// All keys of a kind, in order.
     pub fn keys<T: Object>(&self) -> Vec<T::Key> {
         T::rows(&self.tables).keys().cloned().collect()
+    }
+
+    /// Pods by where they are and by what they belong to.
+    pub(crate) fn pods(&self) -> &PodIndex {
+        &self.tables.pod_index
     }
 
     /// Stores a new object and gives it a uid and a creation time where it has none.
@@ -162,7 +170,7 @@ impl ApiServer {
         let uid = self.seed.draw("uid", &name).uid();
         value.identify(uid, now);
         let revision = self.record::<T>(&key, Change::Added);
-        T::rows_mut(&mut self.tables).insert(key, table::Row { value, resource_version: revision });
+        self.put(key, value, revision);
         Ok(revision)
     }
 
@@ -180,15 +188,21 @@ impl ApiServer {
             let found = row.resource_version;
             return Err(ApiError::Conflict { kind: T::KIND, key: T::shown(key), expected, found });
         }
-        let mut value = row.value.clone();
+        let mut value = T::clone(&row.value);
         change(&mut value);
-        if value == row.value {
+        if value == *row.value {
             return Ok(row.resource_version);
         }
         let revision = self.record::<T>(key, Change::Modified);
-        T::rows_mut(&mut self.tables)
-            .insert(key.clone(), table::Row { value, resource_version: revision });
+        self.put(key.clone(), value, revision);
         Ok(revision)
+    }
+
+    fn put<T: Object>(&mut self, key: T::Key, value: T, revision: u64) {
+        let value = Arc::new(value);
+        let row = table::Row { value: Arc::clone(&value), resource_version: revision };
+        let before = T::rows_mut(&mut self.tables).insert(key, row).map(|row| row.value);
+        T::note_write(&mut self.tables, before.as_ref(), Some(&value), revision);
     }
 
     /// Changes an object in place, where it is there: for what no longer matters once it is gone.
@@ -228,8 +242,9 @@ impl ApiServer {
         let row = T::rows_mut(&mut self.tables)
             .remove(key)
             .ok_or_else(|| ApiError::NotFound { kind: T::KIND, key: T::shown(key) })?;
-        self.record::<T>(key, Change::Deleted);
-        Ok(row.value)
+        let revision = self.record::<T>(key, Change::Deleted);
+        T::note_write(&mut self.tables, Some(&row.value), None, revision);
+        Ok(Arc::unwrap_or_clone(row.value))
     }
 
     fn record<T: Object>(&mut self, key: &T::Key, change: Change) -> u64 {

@@ -61,8 +61,8 @@ pub(crate) fn cycle(
     config: &SchedulerConfig,
     is_tried: impl Fn(&Pod) -> bool,
 ) -> Cycle {
-    let is_due = |pod: &&Pod| is_waiting(pod) && is_tried(pod);
-    let mut waiting: Vec<&Pod> = api.list::<Pod>().filter(is_due).collect();
+    let is_due = |pod: &&Arc<Pod>| is_waiting(pod) && is_tried(pod);
+    let mut waiting: Vec<&Arc<Pod>> = api.pods().unbound().filter(is_due).collect();
     if waiting.is_empty() {
         return Cycle::default();
     }
@@ -75,8 +75,8 @@ pub(crate) fn cycle(
     let mut cycle = Cycle::default();
     let mut failures = Failures::default();
     let all_may_spread = config.has_default_constraints();
-    for pod in waiting {
-        let pod = SchedulingPod::of(pod);
+    for own in waiting {
+        let pod = SchedulingPod::of(own);
         if pod.nominated.is_none()
             && let Some(message) = failures.known(&pod)
         {
@@ -86,11 +86,11 @@ pub(crate) fn cycle(
         match place(&view, &pod) {
             Ok(index) => {
                 cycle.bound.push((pod.key.clone(), view.nodes()[index].node.name.clone()));
-                view.bind(index, pod);
+                view.bind(index, own);
                 failures.forget_topology(all_may_spread);
             }
             Err(message) => {
-                view.forget_nomination(&pod);
+                view.forget_nomination(own);
                 failures.learn(pod, &message);
                 cycle.unschedulable.push((pod.key.clone(), message));
             }
@@ -105,7 +105,7 @@ fn place(view: &ClusterView, pod: &SchedulingPod) -> Result<usize, Text> {
         Text::from(format!("0/{} nodes are available: {problem}.", view.nodes().len()))
     })?;
     let checks = filter::Checks::new(view, pod, &volumes);
-    if let Some(index) = view.nominated_to(pod)
+    if let Some(index) = view.nominated_to(pod.nominated)
         && checks.fit(index).is_ok()
     {
         return Ok(index);

@@ -10,35 +10,71 @@ mod recorded;
 mod replica_set;
 mod stateful_set;
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use domain::pod::{ObjectKey, OwnerKind, Pod};
 use domain::workload::{Workload, WorkloadKind};
 use manifests::WorkloadObject;
 
-use crate::api::WorkloadId;
+use crate::api::{Kind, OwnerKey, WorkloadId};
 use crate::world::{Deletion, World};
 
 pub(crate) use daemon_set::delete_pods as delete_daemon_pods;
 pub(crate) use deployment::{POD_TEMPLATE_HASH, deployment_of, restart};
 
-/// Namespace, kind and name of what owns a pod.
-type OwnerRef<'a> = (&'a str, OwnerKind, &'a str);
-
-/// Pods by what owns them.
-type Owned<'a> = BTreeMap<OwnerRef<'a>, Vec<&'a Pod>>;
-
 /// A workload and copies of its pods, for a controller that changes them while it iterates.
 type Unsettled = (WorkloadObject, Vec<Pod>);
+
+/// What controllers have seen of the cluster when they last took a step.
+#[derive(Debug)]
+pub(crate) struct LastStep {
+    /// The resource version of the latest write then.
+    version: u64,
+    /// Owners of pods for which there was something to do: what came of it is looked at again.
+    unsettled: BTreeSet<OwnerKey>,
+}
+
+/// Owners of pods that may have something to do since the last step.
+struct News {
+    /// Owners whose pods were written to, or for which there was something to do.
+    owners: BTreeSet<OwnerKey>,
+    /// Whether a workload was written to, and any ReplicaSet may have something to do.
+    of_workloads: bool,
+    /// Whether a Node or a DaemonSet was, and any DaemonSet may.
+    of_daemon_sets: bool,
+}
+
+impl News {
+    fn of(world: &World) -> Self {
+        let api = &world.api;
+        let Some(LastStep { version, unsettled }) = &world.controllers else {
+            return Self { owners: BTreeSet::new(), of_workloads: true, of_daemon_sets: true };
+        };
+        let mut owners = unsettled.clone();
+        owners.extend(api.pods().owners_changed_after(*version).cloned());
+        let are_newer = |kinds: &[Kind]| kinds.iter().any(|kind| api.latest(*kind) > *version);
+        Self {
+            owners,
+            of_workloads: are_newer(&[Kind::Workload]),
+            of_daemon_sets: are_newer(&[Kind::Node, Kind::DaemonSet]),
+        }
+    }
+
+    fn is_of(&self, kind: OwnerKind, key: &ObjectKey) -> bool {
+        self.owners.contains(&(kind, key.clone()))
+    }
+}
 
 /// One step of every controller.
 pub(crate) fn reconcile(world: &mut World) {
     recorded::reconcile(world);
     deployment::reconcile(world);
-    let (unsettled, daemons) = {
-        let owned = owned_pods(world);
-        (unsettled(world, &owned), daemon_set::steps(world, &owned))
-    };
+    let news = News::of(world);
+    let version = world.api.revision();
+    let (unsettled, daemons) = (unsettled(world, &news), daemon_set::steps(world, &news));
+    let of_workloads = unsettled.iter().map(|(object, _)| owner_key(&object.workload));
+    let owners = of_workloads.chain(daemons.iter().map(daemon_set::Step::owner)).collect();
+    world.controllers = Some(LastStep { version, unsettled: owners });
     for (workload, pods) in unsettled {
         match workload.workload.kind {
             WorkloadKind::Deployment => {}
@@ -51,19 +87,22 @@ pub(crate) fn reconcile(world: &mut World) {
 }
 
 /// Workloads that may have something to do.
-fn unsettled(world: &World, owned: &Owned<'_>) -> Vec<Unsettled> {
+fn unsettled(world: &World, news: &News) -> Vec<Unsettled> {
     let step = |object: &WorkloadObject| {
         let Workload { kind, key, .. } = &object.workload;
-        let pods = owned.get(&(&*key.namespace, owner_kind(*kind), &*key.name));
-        let pods = pods.map_or(&[][..], Vec::as_slice);
+        let pods = || world.api.pods().of(&owner_key(&object.workload)).map(|pod| &**pod);
         let is_settled = match kind {
             WorkloadKind::Deployment => true,
-            WorkloadKind::ReplicaSet => replica_set::is_settled(object, pods),
+            WorkloadKind::ReplicaSet => {
+                !(news.of_workloads || news.is_of(owner_kind(*kind), key))
+                    || replica_set::is_settled(object, pods())
+            }
             WorkloadKind::StatefulSet | WorkloadKind::Job => false,
         };
-        let id = WorkloadId { kind: *kind, key: key.clone() };
-        let is_settled = is_settled || world.is_recorded(&id);
-        (!is_settled).then(|| (object.clone(), pods.iter().copied().cloned().collect()))
+        if is_settled || world.is_recorded(&WorkloadId { kind: *kind, key: key.clone() }) {
+            return None;
+        }
+        Some((object.clone(), pods().cloned().collect()))
     };
     world.api.list::<WorkloadObject>().filter_map(step).collect()
 }
@@ -79,34 +118,15 @@ pub(crate) fn delete_dependents(world: &mut World, id: &WorkloadId) {
         }
         return;
     }
-    let owner = (&*id.key.namespace, owner_kind(id.kind), &*id.key.name);
-    let pods: Vec<ObjectKey> =
-        owned_pods(world).remove(&owner).into_iter().flatten().map(|pod| pod.key.clone()).collect();
+    let owner = (owner_kind(id.kind), id.key.clone());
+    let pods: Vec<ObjectKey> = world.api.pods().of(&owner).map(|pod| pod.key.clone()).collect();
     for pod in pods {
         world.delete_pod(&pod, Deletion::Graceful);
     }
 }
 
-fn owned_pods(world: &World) -> Owned<'_> {
-    let mut owned = Owned::new();
-    // Pods of one owner come one after the other.
-    let mut siblings: Option<(OwnerRef<'_>, Vec<&Pod>)> = None;
-    for pod in world.api.list::<Pod>() {
-        let Some(owner) = &pod.owner else { continue };
-        let key = (&*pod.key.namespace, owner.kind, &*owner.name);
-        match &mut siblings {
-            Some((known, pods)) if *known == key => pods.push(pod),
-            _ => {
-                if let Some((known, pods)) = siblings.replace((key, vec![pod])) {
-                    owned.entry(known).or_default().extend(pods);
-                }
-            }
-        }
-    }
-    if let Some((known, pods)) = siblings {
-        owned.entry(known).or_default().extend(pods);
-    }
-    owned
+fn owner_key(workload: &Workload) -> OwnerKey {
+    (owner_kind(workload.kind), workload.key.clone())
 }
 
 const fn owner_kind(kind: WorkloadKind) -> OwnerKind {

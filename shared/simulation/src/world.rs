@@ -159,6 +159,8 @@ pub struct World {
     settled_revision: Option<u64>,
     /// The latest write to a workload when no Deployment had anything to do.
     pub(crate) deployments_settled: Option<u64>,
+    /// What the controllers of workloads have seen.
+    pub(crate) controllers: Option<crate::workload::LastStep>,
     /// The latest write to a Node by which no pod was on one that is gone.
     nodes_collected: Option<u64>,
     /// The latest writes to pods, workloads and budgets when budgets' status was right last.
@@ -230,6 +232,7 @@ impl World {
             effects: 0,
             settled_revision: None,
             deployments_settled: None,
+            controllers: None,
             nodes_collected: None,
             budgets_refreshed: None,
             queue: crate::scheduler::Queue::default(),

@@ -1,6 +1,7 @@
 //! The kinds that the API server knows, and how each is keyed.
 
 use std::fmt;
+use std::sync::Arc;
 
 use domain::buffer::{CapacityBuffer, PrewarmSchedule, ScaledObject};
 use domain::cluster_limit::ClusterLimit;
@@ -71,6 +72,15 @@ pub trait Object: Clone + PartialEq + 'static {
     fn rows(tables: &Tables) -> &Rows<Self::Key, Self>;
     #[doc(hidden)]
     fn rows_mut(tables: &mut Tables) -> &mut Rows<Self::Key, Self>;
+    /// Brings indexes up to date: what an object was before a write, and what it is after.
+    #[doc(hidden)]
+    fn note_write(
+        _tables: &mut Tables,
+        _before: Option<&Arc<Self>>,
+        _after: Option<&Arc<Self>>,
+        _version: u64,
+    ) {
+    }
     /// Gives a new object its uid and creation time, where its kind keeps them.
     fn identify(&mut self, _uid: Text, _now: Timestamp) {}
     /// Takes over from a stored object what an apply does not change.
@@ -157,6 +167,14 @@ object!(
         self.started = old.started;
         self.ready = old.ready;
         self.marked_unschedulable = old.marked_unschedulable;
+    },
+    fn note_write(
+        tables: &mut Tables,
+        before: Option<&Arc<Self>>,
+        after: Option<&Arc<Self>>,
+        version: u64,
+    ) {
+        tables.pod_index.note_write(before, after, version);
     }
 );
 object!(

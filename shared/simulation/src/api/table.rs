@@ -1,6 +1,7 @@
 //! Where each kind is kept.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use domain::Text;
 use domain::buffer::{CapacityBuffer, PrewarmSchedule, ScaledObject};
@@ -18,21 +19,24 @@ use domain::volume::{CsiNode, PersistentVolume, PersistentVolumeClaim, StorageCl
 use domain::workload::{Namespace, PodTemplateObject, Service};
 use manifests::{DaemonSetObject, WorkloadObject};
 
+use super::pod_index::PodIndex;
 use super::workload_id::WorkloadId;
 
 /// An object and the version of its last write.
 #[derive(Debug)]
 pub struct Row<T> {
-    pub(super) value: T,
+    /// Shared with indexes.
+    pub(super) value: Arc<T>,
     pub(super) resource_version: u64,
 }
 
 pub(super) type Rows<K, T> = BTreeMap<K, Row<T>>;
 
-/// One table a kind.
+/// One table a kind, and indexes.
 #[derive(Debug, Default)]
 pub struct Tables {
     pub(super) pods: Rows<ObjectKey, Pod>,
+    pub(super) pod_index: PodIndex,
     pub(super) nodes: Rows<Text, Node>,
     pub(super) node_pools: Rows<Text, NodePool>,
     pub(super) node_classes: Rows<Text, Ec2NodeClass>,

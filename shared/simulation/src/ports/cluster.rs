@@ -430,7 +430,7 @@ impl SharedWorld {
 
 /// The demand for nodes: unschedulable pods, and Nodes that are being disrupted.
 fn pending_demand(world: &World) -> PendingDemand {
-    let pods = world.api.list::<Pod>().filter(|pod| is_waiting(pod)).map(|pod| &pod.uid);
+    let pods = world.api.pods().unbound().filter(|pod| is_waiting(pod)).map(|pod| &pod.uid);
     let nodes = world.api.list::<Node>().filter(|node| node.is_disrupted()).map(|node| &node.uid);
     PendingDemand { revision: world.api.revision(), uids: pods.chain(nodes).cloned().collect() }
 }

@@ -23,7 +23,7 @@ pub(super) struct PodTerms<'a> {
 fn domains_of<'a>(view: &'a ClusterView<'a>, term: &'a PodAffinityTerm) -> BTreeSet<&'a Text> {
     view.nodes()
         .iter()
-        .filter(|own| own.pods.iter().any(|pod| view.selects(term, pod)))
+        .filter(|own| own.load.pods.iter().any(|pod| view.selects(term, &SchedulingPod::of(pod))))
         .filter_map(|own| own.node.labels.get(&term.topology_key))
         .collect()
 }
@@ -38,7 +38,7 @@ impl<'a> PodTerms<'a> {
             && pod.spec.pod_affinity.iter().all(|term| view.selects(term, pod));
         let mut kept_away = BTreeSet::new();
         for own in view.nodes() {
-            for other in own.pods_with_terms() {
+            for other in &own.load.with_pod_terms {
                 for term in &other.spec.pod_anti_affinity {
                     if let Some(domain) = own.node.labels.get(&term.topology_key)
                         && view.selects(term, pod)

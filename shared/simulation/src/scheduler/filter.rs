@@ -51,7 +51,7 @@ impl<'a> Checks<'a> {
         }
         let opened = &self.pod.spec.host_ports;
         let kept = target.ahead_of(self.pod).flat_map(|own| &own.spec.host_ports);
-        let taken: Vec<_> = target.host_ports.iter().chain(kept).collect();
+        let taken: Vec<_> = target.load.host_ports.iter().chain(kept).collect();
         if opened.iter().any(|port| taken.iter().any(|own| own.conflicts_with(port))) {
             return Err(vec![Unfit::HostPorts]);
         }
@@ -71,8 +71,9 @@ impl<'a> Checks<'a> {
         let kept = |name: &str| -> i64 {
             target.ahead_of(self.pod).map(|own| own.spec.requests.get(name)).sum()
         };
-        let room =
-            |name: &str| target.node.allocatable.get(name) - target.used.get(name) - kept(name);
+        let room = |name: &str| {
+            target.node.allocatable.get(name) - target.load.used.get(name) - kept(name)
+        };
         self.pod
             .spec
             .requests

@@ -54,11 +54,11 @@ fn resource_fit(own: &NodeView, pod: &SchedulingPod, scoring: &ScoringStrategy) 
     let resource_use = |ResourceWeight { name, weight }: &ResourceWeight| {
         let request = pod.spec.requests.get(name);
         let requested = match &**name {
-            CPU => own.counted.0 + cpu,
-            MEMORY => own.counted.1 + memory,
-            EPHEMERAL_STORAGE => own.used.get(name) + request,
+            CPU => own.load.counted.0 + cpu,
+            MEMORY => own.load.counted.1 + memory,
+            EPHEMERAL_STORAGE => own.load.used.get(name) + request,
             _ if request == 0 => return None,
-            _ => own.used.get(name) + request,
+            _ => own.load.used.get(name) + request,
         };
         let allocatable = own.node.allocatable.get(name);
         Some(ResourceUse { requested, allocatable, weight: *weight })
@@ -83,7 +83,7 @@ fn balance(own: &NodeView, pod: &SchedulingPod) -> i64 {
 /// does not have is left out.
 fn used_with(own: &NodeView, pod: &SchedulingPod) -> Vec<(i64, i64)> {
     let (cpu, memory) = pod.counted();
-    [(CPU, own.counted.0 + cpu), (MEMORY, own.counted.1 + memory)]
+    [(CPU, own.load.counted.0 + cpu), (MEMORY, own.load.counted.1 + memory)]
         .into_iter()
         .map(|(name, used)| (used, own.node.allocatable.get(name)))
         .filter(|(_, allocatable)| *allocatable > 0)
@@ -168,19 +168,19 @@ fn pod_affinity(view: &ClusterView, nodes: &[&NodeView], pod: &SchedulingPod) ->
                 *by_domain.entry((key, domain)).or_default() += weight;
             }
         };
-        for other in &own.pods {
+        for other in own.load.pods.iter().map(|own| SchedulingPod::of(own)) {
             for preferred in &pod.spec.preferred_pod_affinity {
-                if view.selects(&preferred.term, other) {
+                if view.selects(&preferred.term, &other) {
                     add(&preferred.term, i64::from(preferred.weight));
                 }
             }
             for preferred in &pod.spec.preferred_pod_anti_affinity {
-                if view.selects(&preferred.term, other) {
+                if view.selects(&preferred.term, &other) {
                     add(&preferred.term, -i64::from(preferred.weight));
                 }
             }
         }
-        for other in own.pods_with_terms() {
+        for other in &own.load.with_pod_terms {
             for term in other.spec.pod_affinity.iter().filter(|term| view.selects(term, pod)) {
                 add(term, HARD_POD_AFFINITY_WEIGHT);
             }

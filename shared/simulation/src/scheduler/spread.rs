@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use domain::Text;
 use domain::node::Node;
-use domain::pod::{NodeInclusionPolicy, TopologySpreadConstraint, WhenUnsatisfiable};
+use domain::pod::{NodeInclusionPolicy, Pod, TopologySpreadConstraint, WhenUnsatisfiable};
 
 use super::node_match::{node_matches, untolerated};
 use super::unfit::Unfit;
@@ -52,12 +53,12 @@ pub(super) fn matching(
     node: &NodeView,
 ) -> i32 {
     let Some(selector) = &constraint.selector else { return 0 };
-    let is_counted = |other: &&SchedulingPod| {
-        !other.is_terminating
+    let is_counted = |other: &&Arc<Pod>| {
+        !other.is_terminating()
             && other.key.namespace == pod.key.namespace
-            && selector.matches(other.labels)
+            && selector.matches(&other.labels)
     };
-    i32::try_from(node.pods.iter().filter(is_counted).count()).unwrap_or(i32::MAX)
+    i32::try_from(node.load.pods.iter().filter(is_counted).count()).unwrap_or(i32::MAX)
 }
 
 impl<'a> HardSpread<'a> {

@@ -1,5 +1,6 @@
 //! Nodes with what is on them, as one scheduling cycle sees and changes them.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -7,19 +8,12 @@ use domain::Text;
 use domain::default_constraints::DefaultSelectors;
 use domain::label::Labels;
 use domain::node::Node;
-use domain::pod::{HostPort, ObjectKey, Pod, PodAffinityTerm, PodSpec, TopologySpreadConstraint};
-use domain::resource::{CPU, MEMORY, Resources};
+use domain::pod::{ObjectKey, Pod, PodAffinityTerm, PodSpec, TopologySpreadConstraint};
 use domain::scheduler::SchedulerConfig;
 use domain::workload::{Namespace, Service};
 use manifests::WorkloadObject;
-use rustc_hash::FxHashMap;
 
-use crate::api::ApiServer;
-
-/// What the scoring plugins count for a pod that requests no CPU, in millicores, or no memory, in
-/// bytes. Source: `pkg/scheduler/util/pod_resources.go`.
-const CPU_AT_LEAST_COUNTED: i64 = 100;
-const MEMORY_AT_LEAST_COUNTED: i64 = 200 << 20;
+use crate::api::{ApiServer, NodeLoad, counted};
 
 /// The fields of a pod that scheduling reads.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +23,6 @@ pub(crate) struct SchedulingPod<'a> {
     pub(crate) key: &'a ObjectKey,
     pub(crate) labels: &'a Arc<Labels>,
     pub(crate) spec: &'a Arc<PodSpec>,
-    pub(crate) is_terminating: bool,
     /// `status.nominatedNodeName`.
     pub(crate) nominated: Option<&'a Text>,
 }
@@ -41,23 +34,13 @@ impl<'a> SchedulingPod<'a> {
             key: &pod.key,
             labels: &pod.labels,
             spec: &pod.spec,
-            is_terminating: pod.is_terminating(),
             nominated: pod.nominated_node_name.as_ref(),
         }
     }
 
     /// CPU and memory as scoring counts them.
     pub(crate) fn counted(&self) -> (i64, i64) {
-        let or = |name, least| self.spec.requests.find(name).unwrap_or(least);
-        (or(CPU, CPU_AT_LEAST_COUNTED), or(MEMORY, MEMORY_AT_LEAST_COUNTED))
-    }
-
-    fn has_pod_terms(&self) -> bool {
-        let spec = &self.spec;
-        !(spec.pod_affinity.is_empty()
-            && spec.pod_anti_affinity.is_empty()
-            && spec.preferred_pod_affinity.is_empty()
-            && spec.preferred_pod_anti_affinity.is_empty())
+        counted(self.spec)
     }
 }
 
@@ -65,42 +48,21 @@ impl<'a> SchedulingPod<'a> {
 #[derive(Debug)]
 pub(crate) struct NodeView<'a> {
     pub(crate) node: &'a Node,
-    pub(crate) pods: Vec<SchedulingPod<'a>>,
-    /// What its pods ask for.
-    pub(crate) used: Resources,
-    /// CPU and memory in use as scoring counts them.
-    pub(crate) counted: (i64, i64),
-    pub(crate) host_ports: Vec<HostPort>,
-    /// Indices of pods with terms about other pods.
-    pub(crate) with_pod_terms: Vec<usize>,
+    /// Pods on it with what they use: as the API server has them, until one is bound or let end.
+    pub(crate) load: Cow<'a, NodeLoad>,
     /// Pods that wait for the node: it keeps their room from others of the same or lower priority.
-    nominated: Vec<SchedulingPod<'a>>,
+    nominated: Vec<&'a Pod>,
 }
 
 impl<'a> NodeView<'a> {
-    fn add(&mut self, pod: SchedulingPod<'a>) {
-        self.used.add(&pod.spec.requests);
-        let (cpu, memory) = pod.counted();
-        self.counted = (self.counted.0 + cpu, self.counted.1 + memory);
-        self.host_ports.extend(pod.spec.host_ports.iter().cloned());
-        if pod.has_pod_terms() {
-            self.with_pod_terms.push(self.pods.len());
-        }
-        self.pods.push(pod);
-    }
-
     /// Pods whose room another one must leave.
     pub(super) fn ahead_of<'p>(
         &'p self,
         pod: &'p SchedulingPod<'_>,
-    ) -> impl Iterator<Item = &'p SchedulingPod<'a>> {
-        self.nominated
-            .iter()
-            .filter(|own| own.spec.priority >= pod.spec.priority && own.key != pod.key)
-    }
-
-    pub(crate) fn pods_with_terms(&self) -> impl Iterator<Item = &SchedulingPod<'a>> {
-        self.with_pod_terms.iter().map(|index| &self.pods[*index])
+    ) -> impl Iterator<Item = &'a Pod> + 'p {
+        let is_ahead =
+            |own: &&'a Pod| own.spec.priority >= pod.spec.priority && own.key != *pod.key;
+        self.nominated.iter().copied().filter(is_ahead)
     }
 }
 
@@ -117,29 +79,19 @@ pub(crate) struct ClusterView<'a> {
 
 impl<'a> ClusterView<'a> {
     pub(crate) fn new(api: &'a ApiServer, config: &'a SchedulerConfig) -> Self {
-        let mut nodes: Vec<NodeView> = api
-            .list::<Node>()
-            .map(|node| NodeView {
-                node,
-                pods: Vec::new(),
-                used: Resources::new(),
-                counted: (0, 0),
-                host_ports: Vec::new(),
-                with_pod_terms: Vec::new(),
-                nominated: Vec::new(),
-            })
-            .collect();
-        let named = |(index, view): (usize, &NodeView<'a>)| (&view.node.name, index);
-        let index: FxHashMap<&Text, usize> = nodes.iter().enumerate().map(named).collect();
-        for pod in api.list::<Pod>().filter(|pod| !pod.is_terminal()) {
-            if let Some(index) = pod.node_name.as_ref().and_then(|name| index.get(name)) {
-                nodes[*index].add(SchedulingPod::of(pod));
-            } else if let Some(index) = pod.nominated_node_name.as_ref().and_then(|n| index.get(n))
-                && pod.is_active()
-            {
-                nodes[*index].nominated.push(SchedulingPod::of(pod));
-            }
-        }
+        let is_there = |node: &Text| api.get::<Node>(node).is_some();
+        let waits = |pod: &&Pod| pod.is_active() && !pod.node_name.as_ref().is_some_and(is_there);
+        let view = |node: &'a Node| NodeView {
+            node,
+            load: api.pods().on(&node.name).map_or_else(Cow::default, Cow::Borrowed),
+            nominated: api
+                .pods()
+                .nominated_to(&node.name)
+                .map(|own| &**own)
+                .filter(waits)
+                .collect(),
+        };
+        let nodes = api.list::<Node>().map(view).collect();
         let namespaces = api
             .list::<Namespace>()
             .map(|namespace| (namespace.name.clone(), &namespace.labels))
@@ -172,28 +124,28 @@ impl<'a> ClusterView<'a> {
     }
 
     /// Takes a pod as one that is being deleted: topology spread no longer counts it.
-    pub(crate) fn let_end(&mut self, key: &ObjectKey) {
-        let pods = self.nodes.iter_mut().flat_map(|node| &mut node.pods);
-        for pod in pods.filter(|pod| pod.key == key) {
-            pod.is_terminating = true;
+    pub(crate) fn let_end(&mut self, pod: &Pod) {
+        let is_host = |own: &&mut NodeView| Some(&own.node.name) == pod.node_name.as_ref();
+        if let Some(host) = self.nodes.iter_mut().find(is_host) {
+            host.load.to_mut().let_end(&pod.key);
         }
     }
 
-    pub(crate) fn bind(&mut self, index: usize, pod: SchedulingPod<'a>) {
-        self.forget_nomination(&pod);
-        self.nodes[index].add(pod);
+    pub(crate) fn bind(&mut self, index: usize, pod: &Arc<Pod>) {
+        self.forget_nomination(pod);
+        self.nodes[index].load.to_mut().add(pod);
     }
 
     /// Frees the room that a node keeps for a pod.
-    pub(super) fn forget_nomination(&mut self, pod: &SchedulingPod) {
-        if let Some(index) = self.nominated_to(pod) {
+    pub(super) fn forget_nomination(&mut self, pod: &Pod) {
+        if let Some(index) = self.nominated_to(pod.nominated_node_name.as_ref()) {
             self.nodes[index].nominated.retain(|own| own.key != pod.key);
         }
     }
 
-    /// The node that a pod is nominated to.
-    pub(super) fn nominated_to(&self, pod: &SchedulingPod) -> Option<usize> {
-        let name = pod.nominated?;
+    /// The node of a pod's nomination.
+    pub(super) fn nominated_to(&self, nominated: Option<&Text>) -> Option<usize> {
+        let name = nominated?;
         // By name, as the API server lists them.
         self.nodes.binary_search_by(|own| own.node.name.cmp(name)).ok()
     }

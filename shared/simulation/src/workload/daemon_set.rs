@@ -10,7 +10,8 @@ use domain::requirement::Requirement;
 use domain::taint::{TaintEffect, tolerated};
 use manifests::DaemonSetObject;
 
-use super::Owned;
+use super::News;
+use crate::api::OwnerKey;
 use crate::scheduler::{SchedulingPod, daemon_belongs};
 use crate::world::{Deletion, World};
 
@@ -26,17 +27,31 @@ pub(super) struct Step {
     gone: Vec<ObjectKey>,
 }
 
+impl Step {
+    /// The DaemonSet as an owner of pods.
+    pub(super) fn owner(&self) -> OwnerKey {
+        (OwnerKind::DaemonSet, self.object.daemon_set.key.clone())
+    }
+}
+
 /// What is to be done for each DaemonSet for which anything is.
-pub(super) fn steps(world: &World, owned: &Owned<'_>) -> Vec<Step> {
+pub(super) fn steps(world: &World, news: &News) -> Vec<Step> {
+    let may_act = |object: &&DaemonSetObject| {
+        news.of_daemon_sets || news.is_of(OwnerKind::DaemonSet, &object.daemon_set.key)
+    };
+    let mut sets = world.api.list::<DaemonSetObject>().filter(may_act).peekable();
+    if sets.peek().is_none() {
+        return Vec::new();
+    }
     let nodes: BTreeMap<&Text, &Node> =
         world.api.list::<Node>().map(|node| (&node.name, node)).collect();
     let step = |object: &DaemonSetObject| {
-        let key = &object.daemon_set.key;
-        let pods = owned.get(&(&*key.namespace, OwnerKind::DaemonSet, &*key.name));
-        let step = step(&nodes, object, pods.map_or(&[][..], Vec::as_slice));
+        let owner = (OwnerKind::DaemonSet, object.daemon_set.key.clone());
+        let pods: Vec<&Pod> = world.api.pods().of(&owner).map(|pod| &**pod).collect();
+        let step = step(&nodes, object, &pods);
         (!step.missing.is_empty() || !step.gone.is_empty()).then_some(step)
     };
-    world.api.list::<DaemonSetObject>().filter_map(step).collect()
+    sets.filter_map(step).collect()
 }
 
 /// Does it.
@@ -58,7 +73,6 @@ fn step(nodes: &BTreeMap<&Text, &Node>, object: &DaemonSetObject, pods: &[&Pod])
         key: &set.key,
         labels: &set.template.labels,
         spec: &set.template.spec,
-        is_terminating: false,
         nominated: None,
     };
     let covered: BTreeSet<&Text> = pods.iter().filter_map(|pod| target(pod)).collect();
@@ -141,13 +155,8 @@ fn pinned(spec: &PodSpec, node: &Text) -> PodSpec {
 
 /// Deletes the pods of a DaemonSet.
 pub(crate) fn delete_pods(world: &mut World, set: &ObjectKey) {
-    let is_owned = |pod: &&Pod| {
-        pod.is_daemon()
-            && pod.key.namespace == set.namespace
-            && pod.owner.as_ref().is_some_and(|owner| owner.name == set.name)
-    };
-    let keys: Vec<ObjectKey> =
-        world.api.list::<Pod>().filter(is_owned).map(|pod| pod.key.clone()).collect();
+    let owner = (OwnerKind::DaemonSet, set.clone());
+    let keys: Vec<ObjectKey> = world.api.pods().of(&owner).map(|pod| pod.key.clone()).collect();
     for key in keys {
         world.delete_pod(&key, Deletion::Graceful);
     }

@@ -13,8 +13,8 @@ use super::create_named_by_chance;
 use crate::world::{Deletion, World};
 
 /// Whether there are as many pods as `replicas` says.
-pub(super) fn is_settled(object: &WorkloadObject, pods: &[&Pod]) -> bool {
-    let active = pods.iter().filter(|pod| pod.is_active()).count();
+pub(super) fn is_settled<'p>(object: &WorkloadObject, pods: impl Iterator<Item = &'p Pod>) -> bool {
+    let active = pods.filter(|pod| pod.is_active()).count();
     usize::try_from(object.workload.replicas).is_ok_and(|wanted| wanted == active)
 }
 

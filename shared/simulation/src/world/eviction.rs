@@ -4,15 +4,13 @@
 //! disruption controller of Kubernetes.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use domain::pdb::{CountOrPercent, PodDisruptionBudget};
-use domain::pod::{ObjectKey, OwnerKind, Pod, PodPhase};
-use domain::workload::WorkloadKind;
+use domain::pod::{ObjectKey, Pod, PodPhase};
 use manifests::WorkloadObject;
 
 use super::{Deletion, World};
-use crate::api::{ApiError, ApiServer, Kind, WorkloadId};
+use crate::api::{ApiError, ApiServer, Kind, LabelGroup, WorkloadId};
 use crate::report::Happening;
 
 impl World {
@@ -67,24 +65,23 @@ impl World {
 
     /// Brings the status of every budget up to date.
     pub(super) fn refresh_budgets(&mut self) {
-        let latest = |api: &ApiServer| {
-            Some([Kind::Pod, Kind::Workload, Kind::PodDisruptionBudget].map(|own| api.latest(own)))
-        };
-        if self.budgets_refreshed == latest(&self.api) {
+        let api = &self.api;
+        let before = self.budgets_refreshed;
+        let now = latest_for_budgets(api);
+        if before == Some(now) {
             return;
         }
-        let stale: Vec<(ObjectKey, Status)> = {
-            let mut budgets = self.api.list::<PodDisruptionBudget>().peekable();
-            if budgets.peek().is_none() {
-                return;
-            }
-            let groups = Group::all(&self.api);
-            let refreshed = |budget: &PodDisruptionBudget| {
-                let status = Status::of(&self.api, budget, &groups);
-                (!status.is_shown(budget)).then(|| (budget.key.clone(), status))
-            };
-            budgets.filter_map(refreshed).collect()
+        // Where only pods were written to, budgets that guard none of those stay as they are.
+        let only_pods_changed = before.filter(|before| before[1..] == now[1..]);
+        let is_touched = |budget: &&PodDisruptionBudget| {
+            only_pods_changed.is_none_or(|[pods, ..]| api.pods().guards_changed(budget, pods))
         };
+        let refreshed = |budget: &PodDisruptionBudget| {
+            let status = Status::of(api, budget);
+            (!status.is_shown(budget)).then(|| (budget.key.clone(), status))
+        };
+        let budgets = api.list::<PodDisruptionBudget>().filter(is_touched);
+        let stale: Vec<(ObjectKey, Status)> = budgets.filter_map(refreshed).collect();
         for (key, status) in stale {
             self.api.alter_unheard::<PodDisruptionBudget>(&key, |budget| {
                 budget.current_healthy = status.healthy;
@@ -92,8 +89,13 @@ impl World {
                 budget.disruptions_allowed = Some(status.allowed());
             });
         }
-        self.budgets_refreshed = latest(&self.api);
+        self.budgets_refreshed = Some(latest_for_budgets(&self.api));
     }
+}
+
+/// The latest writes to what the status of budgets follows from.
+fn latest_for_budgets(api: &ApiServer) -> [u64; 3] {
+    [Kind::Pod, Kind::Workload, Kind::PodDisruptionBudget].map(|kind| api.latest(kind))
 }
 
 struct Status {
@@ -102,8 +104,8 @@ struct Status {
 }
 
 impl Status {
-    fn of(api: &ApiServer, budget: &PodDisruptionBudget, groups: &[Group<'_>]) -> Self {
-        let guarded: Vec<&Group> = groups.iter().filter(|own| budget.guards(own.first)).collect();
+    fn of(api: &ApiServer, budget: &PodDisruptionBudget) -> Self {
+        let guarded: Vec<&LabelGroup> = api.pods().guarded_by(budget).collect();
         let healthy = guarded.iter().map(|own| own.healthy).sum();
         let expected = expected_pods(api, &guarded);
         let desired = match (budget.max_unavailable, budget.min_available) {
@@ -126,91 +128,19 @@ impl Status {
     }
 }
 
-/// Pods with labels in common, one after the other: those of one workload have theirs in common,
-/// and a budget guards all of them or none.
-struct Group<'a> {
-    first: &'a Pod,
-    /// Pods that are active and ready.
-    healthy: u32,
-    /// The workloads that they belong to.
-    owners: BTreeSet<WorkloadId>,
-    /// Pods that belong to none, and have not ended.
-    single: u32,
-    last: &'a Pod,
-}
-
-impl<'a> Group<'a> {
-    fn all(api: &'a ApiServer) -> Vec<Self> {
-        let mut groups: Vec<Self> = Vec::new();
-        for pod in api.list::<Pod>() {
-            match groups.last_mut().filter(|own| own.is_like(pod)) {
-                Some(group) => group.add(api, pod),
-                None => groups.push(Self::new(api, pod)),
-            }
-        }
-        groups
-    }
-
-    fn new(api: &ApiServer, pod: &'a Pod) -> Self {
-        let owners = BTreeSet::new();
-        let mut group = Self { first: pod, healthy: 0, owners, single: 0, last: pod };
-        group.count(api, pod);
-        group
-    }
-
-    fn is_like(&self, pod: &Pod) -> bool {
-        Arc::ptr_eq(&self.first.labels, &pod.labels)
-            && self.first.key.namespace == pod.key.namespace
-    }
-
-    fn add(&mut self, api: &ApiServer, pod: &'a Pod) {
-        let is_sibling = pod.owner.is_some() && pod.owner == self.last.owner;
-        if is_sibling && !self.owners.is_empty() {
-            self.healthy += u32::from(is_healthy(pod));
-        } else {
-            self.count(api, pod);
-        }
-        self.last = pod;
-    }
-
-    fn count(&mut self, api: &ApiServer, pod: &Pod) {
-        self.healthy += u32::from(is_healthy(pod));
-        match owner_of(pod) {
-            Some(id) if api.get::<WorkloadObject>(&id).is_some() => {
-                self.owners.insert(id);
-            }
-            _ => self.single += u32::from(!pod.is_terminal()),
-        }
-    }
-}
-
-fn is_healthy(pod: &Pod) -> bool {
-    pod.is_active() && pod.ready == Some(true)
-}
-
 /// How many pods there should be: the replicas of the workloads they belong to, and those without
-/// one.
-fn expected_pods(api: &ApiServer, guarded: &[&Group<'_>]) -> u32 {
-    let owners: BTreeSet<&WorkloadId> = guarded.iter().flat_map(|own| &own.owners).collect();
-    let replicas: u32 = owners
-        .into_iter()
-        .filter_map(|id| api.get::<WorkloadObject>(id))
-        .map(|own| own.workload.replicas)
-        .sum();
-    replicas + guarded.iter().map(|own| own.single).sum::<u32>()
-}
-
-fn owner_of(pod: &Pod) -> Option<WorkloadId> {
-    let owner = pod.owner.as_ref()?;
-    let kind = match owner.kind {
-        OwnerKind::Deployment => WorkloadKind::Deployment,
-        OwnerKind::ReplicaSet => WorkloadKind::ReplicaSet,
-        OwnerKind::StatefulSet => WorkloadKind::StatefulSet,
-        OwnerKind::Job => WorkloadKind::Job,
-        OwnerKind::DaemonSet
-        | OwnerKind::Node
-        | OwnerKind::Other
-        | OwnerKind::ReplicationController => return None,
-    };
-    Some(WorkloadId { kind, key: ObjectKey::new(pod.key.namespace.clone(), owner.name.clone()) })
+/// one that have not ended.
+fn expected_pods(api: &ApiServer, guarded: &[&LabelGroup]) -> u32 {
+    let mut owners: BTreeSet<&WorkloadId> = BTreeSet::new();
+    let mut single = 0;
+    for (owner, pods) in guarded.iter().flat_map(|own| &own.owners) {
+        match owner {
+            Some(id) if api.get::<WorkloadObject>(id).is_some() => {
+                owners.insert(id);
+            }
+            _ => single += pods.not_ended,
+        }
+    }
+    let workloads = owners.into_iter().filter_map(|id| api.get::<WorkloadObject>(id));
+    single + workloads.map(|own| own.workload.replicas).sum::<u32>()
 }

@@ -89,7 +89,7 @@ impl World {
 
     /// Lets the scheduler run once.
     pub(super) fn schedule(&mut self) {
-        let waiting = self.api.list::<Pod>().filter(|pod| scheduler::is_waiting(pod));
+        let waiting = self.api.pods().unbound().filter(|pod| scheduler::is_waiting(pod));
         for retry in self.queue.changed(waiting.map(|pod| &pod.uid), self.now) {
             self.agenda.add(retry, Due::SchedulerRetries);
         }

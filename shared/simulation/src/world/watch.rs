@@ -457,7 +457,7 @@ impl World {
         }
         let config = self.scheduler_config();
         let mut view = ClusterView::new(&self.api, &config);
-        view.let_end(key);
+        view.let_end(pod);
         let except = BTreeSet::from([node.clone()]);
         if !scheduler::has_room(&view, &SchedulingPod::of(pod), &except) {
             let pod = key.clone();
