@@ -28,6 +28,7 @@ use domain::pod::Pod;
 use domain::reason::DisruptionReason;
 use domain::rollout::RolloutObstacle;
 use domain::{SignedDuration, Text, Timestamp};
+use rustc_hash::FxHashMap;
 
 use crate::event::Event;
 use crate::holding_back::Tally;
@@ -207,7 +208,7 @@ struct LifecycleRun<'a, P> {
     /// NodeClaim objects, by the uid of the claim that they mirror.
     objects: BTreeMap<&'a Text, &'a NodeClaimObject>,
     /// Bound pods, by Node name.
-    pods: BTreeMap<&'a Text, Vec<&'a Pod>>,
+    pods: FxHashMap<&'a Text, Vec<&'a Pod>>,
     /// Pods that nodes were launched for, as far as they are bound.
     bound: BoundPods<'a>,
     /// Names of claims whose records cannot be read.

@@ -67,11 +67,24 @@ impl Resources {
     /// Has the change made to an amount, which is zero where it was absent.
     fn change(&mut self, name: &Text, change: impl FnOnce(&mut i64)) {
         let entries = Arc::make_mut(self.0.get_or_insert_default());
-        let index = entries.binary_search_by(|(key, _)| key.cmp(name)).unwrap_or_else(|index| {
-            entries.insert(index, (name.clone(), 0));
-            index
-        });
+        let index = position_or_insert(entries, name);
         change(&mut entries[index].1);
+    }
+
+    /// Has the change made to each amount that the other names.
+    fn change_by(&mut self, other: &Self, change: impl Fn(i64, i64) -> i64) {
+        if other.is_empty() {
+            return;
+        }
+        let entries = Arc::make_mut(self.0.get_or_insert_default());
+        // Both are sorted, and most name the same resources: the next is tried first.
+        let mut next = 0;
+        for (name, amount) in other.entries() {
+            let is_next = entries.get(next).is_some_and(|(key, _)| key == name);
+            let index = if is_next { next } else { position_or_insert(entries, name) };
+            entries[index].1 = change(entries[index].1, *amount);
+            next = index + 1;
+        }
     }
 
     /// The amount of one resource; zero when absent.
@@ -81,8 +94,9 @@ impl Resources {
 
     /// The amount of one resource; `None` when absent.
     pub fn find(&self, name: &str) -> Option<i64> {
-        let entries = self.entries();
-        entries.binary_search_by(|(key, _)| (**key).cmp(name)).ok().map(|index| entries[index].1)
+        // There are few, mostly of different lengths: comparing for equality is quicker than a
+        // search by order.
+        self.entries().iter().find(|(key, _)| **key == *name).map(|(_, amount)| *amount)
     }
 
     /// With one resource set to an amount.
@@ -98,16 +112,12 @@ impl Resources {
 
     /// Adds every amount of the other.
     pub fn add(&mut self, other: &Self) {
-        for (name, amount) in other.entries() {
-            self.change(name, |own| *own = own.saturating_add(*amount));
-        }
+        self.change_by(other, i64::saturating_add);
     }
 
     /// Subtracts every amount of the other; results may be negative.
     pub fn subtract(&mut self, other: &Self) {
-        for (name, amount) in other.entries() {
-            self.change(name, |own| *own = own.saturating_sub(*amount));
-        }
+        self.change_by(other, i64::saturating_sub);
     }
 
     /// Raises each amount to the other's where that is larger.
@@ -136,6 +146,17 @@ impl Resources {
         }
         self
     }
+}
+
+/// Where a name stands among entries that are sorted by name; with an amount of zero where it was
+/// absent.
+fn position_or_insert(entries: &mut Vec<(Text, i64)>, name: &Text) -> usize {
+    if let Some(index) = entries.iter().position(|(key, _)| key == name) {
+        return index;
+    }
+    let index = entries.partition_point(|(key, _)| key < name);
+    entries.insert(index, (name.clone(), 0));
+    index
 }
 
 impl FromIterator<(Text, i64)> for Resources {

@@ -4,9 +4,9 @@
 //! the cluster's scheduler is not the one that plans are made for.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
 
 use domain::pod::{Pod, PodKey};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::snapshot::{ClusterState, OwnNominations};
 use crate::record::claim::{ClaimPhase, ClaimRecord};
@@ -14,7 +14,7 @@ use crate::record::claim::{ClaimPhase, ClaimRecord};
 /// Pods of claims whose nodes are ready, as far as they are bound.
 #[derive(Debug, Default)]
 pub struct BoundPods<'a> {
-    by_key: BTreeMap<&'a PodKey, &'a Pod>,
+    by_key: FxHashMap<&'a PodKey, &'a Pod>,
     nominations: OwnNominations<'a>,
 }
 
@@ -23,13 +23,13 @@ impl<'a> BoundPods<'a> {
     pub fn of(observed: &'a ClusterState) -> Self {
         let claims = observed.claims.iter().map(|claim| &claim.record);
         let ready = claims.filter(|record| record.phase() == ClaimPhase::Initialized);
-        let planned: BTreeSet<&PodKey> = ready.flat_map(|record| &record.pods).collect();
+        let planned: FxHashSet<&PodKey> = ready.flat_map(|record| &record.pods).collect();
         if planned.is_empty() {
             return Self::default();
         }
         let pods = observed.listing.objects.pods.iter();
         let bound = pods.filter(|pod| pod.node_name.is_some() && planned.contains(&pod.key));
-        let by_key: BTreeMap<_, _> = bound.map(|pod| (&pod.key, pod)).collect();
+        let by_key: FxHashMap<_, _> = bound.map(|pod| (&pod.key, pod)).collect();
         let nominations = if by_key.is_empty() {
             OwnNominations::default()
         } else {

@@ -17,6 +17,7 @@ use domain::snapshot::ClusterSnapshot;
 use domain::spot::SpotHistory;
 use domain::taint::Taint;
 use domain::{SignedDuration, Text, Timestamp};
+use rustc_hash::FxHashMap;
 
 use super::pod_events::record_pod_events;
 use crate::ports::claim_store::Versioned;
@@ -87,8 +88,8 @@ impl ClusterState {
     }
 
     /// Bound pods, by Node name.
-    pub fn pods_by_node(&self) -> BTreeMap<&Text, Vec<&Pod>> {
-        let mut by_node: BTreeMap<&Text, Vec<&Pod>> = BTreeMap::new();
+    pub fn pods_by_node(&self) -> FxHashMap<&Text, Vec<&Pod>> {
+        let mut by_node: FxHashMap<&Text, Vec<&Pod>> = FxHashMap::default();
         for pod in &self.listing.objects.pods {
             if let Some(node) = &pod.node_name {
                 by_node.entry(node).or_default().push(pod);
@@ -200,7 +201,7 @@ fn shown_claim(
     observed: &ClusterState,
     record: &ClaimRecord,
     object: Option<&NodeClaimObject>,
-    pods: &BTreeMap<&Text, Vec<&Pod>>,
+    pods: &FxHashMap<&Text, Vec<&Pod>>,
 ) -> NodeClaim {
     let mut noted = Cow::Borrowed(record);
     if let Some(name) = &record.claim.status.node_name {

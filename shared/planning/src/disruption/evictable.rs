@@ -1,9 +1,10 @@
 //! Which pods may be evicted now: those whose successors would find room on another node at once.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use domain::pod::PodKey;
 use domain::snapshot::ClusterSnapshot;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::feasibility::scope::Scope;
 use crate::feasibility::state::{PodsOn, State};
@@ -32,8 +33,8 @@ use crate::scheduling::pending_pods;
 pub fn evictable(snapshot: &ClusterSnapshot, pods: &[PodKey]) -> BTreeSet<PodKey> {
     let snapshot = &*snapshot.with_default_constraints();
     let model = Model::new(snapshot, &[]);
-    let wanted: BTreeSet<&PodKey> = pods.iter().collect();
-    let mut bound: BTreeMap<&PodKey, Bound> = BTreeMap::new();
+    let wanted: FxHashSet<&PodKey> = pods.iter().collect();
+    let mut bound: FxHashMap<&PodKey, Bound> = FxHashMap::default();
     for (node, view) in model.nodes.iter_enumerated() {
         for pod in &view.bound {
             let key = &model.pod(*pod).key;
@@ -45,7 +46,8 @@ pub fn evictable(snapshot: &ClusterSnapshot, pods: &[PodKey]) -> BTreeSet<PodKey
     let pending = pending_pods(&model);
     let mut to_place = IndexVec::filled(false, model.shapes.list.len());
     let waiting = pending.iter().filter_map(|pod| model.shapes.of_pod[*pod]);
-    for shape in waiting.chain(bound.values().map(|own| own.shape)) {
+    let leaving = pods.iter().filter_map(|pod| bound.get(pod)).map(|own| own.shape);
+    for shape in waiting.chain(leaving) {
         to_place[shape] = true;
     }
     let topology = Topology::of(&model, &to_place, &to_place);

@@ -2,6 +2,8 @@
 //! yet.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::sync::Arc;
 
 use domain::expiration::Expiration;
 use domain::fargate::is_fargate;
@@ -13,13 +15,14 @@ use domain::node_claim::{ConditionType, NodeClaim};
 use domain::node_offering::{capacity_type_of, fargate_price, offering_of};
 use domain::node_pool::NodePool;
 use domain::off_hours::OffPeriod;
-use domain::pod::{Pod, PodKey};
+use domain::pod::{Pod, PodKey, PodSpec};
 use domain::resource::Resources;
 use domain::rollout::pods_rolling;
 use domain::snapshot::ClusterSnapshot;
 use domain::spot::PodInterruption;
 use domain::taint::{CANDIDATE, Taint};
 use domain::{Text, Timestamp};
+use rustc_hash::FxHashMap;
 
 use super::daemon::Daemons;
 use super::interruption::counts;
@@ -140,7 +143,7 @@ pub(crate) fn nodes<'a>(
     weights: &Weights,
     resources: &ResourceNames,
 ) -> IndexVec<NodeIx, NodeView<'a>> {
-    let index = Index::of(snapshot);
+    let index = Index::of(snapshot, resources);
     let mut views: Vec<NodeView> =
         snapshot.objects.nodes.iter().map(|node| index.node(node, resources)).collect();
     views.extend(index.in_flight.iter().map(|claim| index.claim(claim, resources)));
@@ -181,11 +184,13 @@ struct Index<'a> {
     pools: BTreeMap<&'a str, &'a NodePool>,
     /// NodePools in their off hours, by name.
     off: BTreeMap<&'a str, OffPeriod>,
-    bound: BTreeMap<&'a str, Vec<PodIx>>,
+    bound: FxHashMap<&'a str, Vec<PodIx>>,
+    /// What each pod requests, by its index.
+    requests: Vec<Rc<Vec<i64>>>,
 }
 
 impl<'a> Index<'a> {
-    fn of(snapshot: &'a ClusterSnapshot) -> Self {
+    fn of(snapshot: &'a ClusterSnapshot, resources: &ResourceNames) -> Self {
         let by_provider: BTreeMap<&str, &Node> = snapshot
             .objects
             .nodes
@@ -210,7 +215,7 @@ impl<'a> Index<'a> {
                 None => in_flight.push(claim),
             }
         }
-        let mut bound: BTreeMap<&str, Vec<PodIx>> = BTreeMap::new();
+        let mut bound: FxHashMap<&str, Vec<PodIx>> = FxHashMap::default();
         for (index, pod) in snapshot.objects.pods.iter().enumerate() {
             if let Some(node) = pod.node_name.as_deref().filter(|_| !pod.is_terminal()) {
                 bound.entry(node).or_default().push(PodIx::new(index));
@@ -221,7 +226,8 @@ impl<'a> Index<'a> {
         let off = |pool: &'a NodePool| Some((&*pool.name, pool.options.off_period(snapshot.now)?));
         let off = pools.clone().filter_map(off).collect();
         let pools = pools.map(|pool| (&*pool.name, pool)).collect();
-        Self { snapshot, claim_of_node, in_flight, pools, off, bound }
+        let requests = requests_of(&snapshot.objects.pods, resources);
+        Self { snapshot, claim_of_node, in_flight, pools, off, bound, requests }
     }
 
     fn type_of(&self, labels: &Labels, pool: Option<&NodePool>) -> Option<&'a InstanceType> {
@@ -341,13 +347,13 @@ impl<'a> Index<'a> {
         let daemons =
             Daemons::tolerating(&self.snapshot.objects.daemon_sets, &view.taints, resources);
         let mut to_come = daemons.requests_on(&view.labels, resources.len());
-        for pod in view.bound.iter().map(|index| &self.snapshot.objects.pods[index.index()]) {
-            let requests = resources.array(&pod.spec.requests);
-            for (free, amount) in view.free.iter_mut().zip(&requests) {
+        for pod in view.bound.iter().map(|pod| pod.index()) {
+            let requests = &*self.requests[pod];
+            for (free, amount) in view.free.iter_mut().zip(requests) {
                 *free -= amount;
             }
-            if pod.is_daemon() {
-                for (to_come, amount) in to_come.iter_mut().zip(&requests) {
+            if self.snapshot.objects.pods[pod].is_daemon() {
+                for (to_come, amount) in to_come.iter_mut().zip(requests) {
                     *to_come -= amount;
                 }
             }
@@ -360,6 +366,22 @@ impl<'a> Index<'a> {
             }
         }
     }
+}
+
+/// What each of the pods requests. Pods of one workload stand together and share it.
+fn requests_of(pods: &[Pod], resources: &ResourceNames) -> Vec<Rc<Vec<i64>>> {
+    let mut last: Option<(&Arc<PodSpec>, Rc<Vec<i64>>)> = None;
+    let requests = |pod: &'_ Pod| resources.array(&pod.spec.requests);
+    let mut all = Vec::with_capacity(pods.len());
+    for pod in pods {
+        let own = match &last {
+            Some((spec, own)) if Arc::ptr_eq(spec, &pod.spec) => own.clone(),
+            _ => Rc::new(requests(pod)),
+        };
+        all.push(own.clone());
+        last = Some((&pod.spec, own));
+    }
+    all
 }
 
 fn startup_taints<'a>(claim: Option<&'a NodeClaim>, pool: Option<&'a NodePool>) -> &'a [Taint] {
