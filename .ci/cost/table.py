@@ -32,8 +32,8 @@ PROVISIONING, LIFECYCLE, DISRUPTION = (0.18, 2.0, 3.0), (0.33, 0.40, 3.0), (0.21
 STAYS = 57.0
 # What is remembered of spot: one query a run, strongly consistent, of 4 KB with up to 40 offerings.
 SPOT_READS = 1
-# Of a tick's calls to DynamoDB, all functions together.
-WRITES, READS = 8, 15
+# Of a minute's calls to DynamoDB in an idle hour, all functions together, without what the next two lines count.
+WRITES, READS = 14.25, 16
 # Strongly consistent reads that one claim takes: 2.65 KB of the table, in units of 4 KB.
 READS_A_CLAIM = 2 / 3
 # Leases and announcements of writes, which every run reads: below 4 KB.
@@ -41,7 +41,7 @@ ANNOUNCEMENT_READS = 1
 # How often a function reads all claims in a minute in which nobody writes one: every 20 minutes (`CLAIMS_TTL`), and in each
 # process that starts cold, of which one in two hours is assumed.
 CLAIM_LISTS = 1 / 20 + 1 / 120
-LOOKS, LOOK_SECONDS = 11, 0.026
+LOOKS, LOOK_SECONDS = 12, 0.026
 # A message is sent, received and deleted.
 MESSAGE = 3 * SQS_REQUEST
 # Lambda polls a queue with five pollers, each waiting for 20 s.

@@ -11,6 +11,7 @@ pub mod history;
 pub mod invariant;
 mod job_progress;
 mod journal;
+mod last_step;
 mod playback;
 pub mod ports;
 mod replay;

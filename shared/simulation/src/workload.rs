@@ -17,6 +17,7 @@ use domain::workload::{Workload, WorkloadKind};
 use manifests::WorkloadObject;
 
 use crate::api::{Kind, OwnerKey, WorkloadId};
+use crate::last_step::LastStep;
 use crate::world::{Deletion, World};
 
 pub(crate) use daemon_set::delete_pods as delete_daemon_pods;
@@ -24,15 +25,6 @@ pub(crate) use deployment::{POD_TEMPLATE_HASH, deployment_of, restart};
 
 /// A workload and copies of its pods, for a controller that changes them while it iterates.
 type Unsettled = (WorkloadObject, Vec<Pod>);
-
-/// What controllers have seen of the cluster when they last took a step.
-#[derive(Debug)]
-pub(crate) struct LastStep {
-    /// The resource version of the latest write then.
-    version: u64,
-    /// Owners of pods for which there was something to do: what came of it is looked at again.
-    unsettled: BTreeSet<OwnerKey>,
-}
 
 /// Owners of pods that may have something to do since the last step.
 struct News {

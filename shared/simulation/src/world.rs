@@ -160,7 +160,7 @@ pub struct World {
     /// The latest write to a workload when no Deployment had anything to do.
     pub(crate) deployments_settled: Option<u64>,
     /// What the controllers of workloads have seen.
-    pub(crate) controllers: Option<crate::workload::LastStep>,
+    pub(crate) controllers: Option<crate::last_step::LastStep>,
     /// The latest write to a Node by which no pod was on one that is gone.
     nodes_collected: Option<u64>,
     /// The latest writes to pods, workloads and budgets when budgets' status was right last.
