@@ -39,8 +39,8 @@ impl Call {
     }
 }
 
-/// Whether a call may leave a trace on the other side that outlasts its time: leases run out, and
-/// budgets of calls fill up again.
+/// Whether a call may leave a trace on the other side that outlasts its time: leases run out,
+/// budgets of calls fill up again, and that a function has succeeded says so of a paused one, too.
 fn is_change(side: Side, action: &str, detail: &str) -> bool {
     if side == Side::Kubernetes {
         return !action.starts_with("GET ");
@@ -50,7 +50,7 @@ fn is_change(side: Side, action: &str, detail: &str) -> bool {
         .into_iter()
         .any(|prefix| name.starts_with(prefix));
     let passes = action == "dynamodb:UpdateItem"
-        && ["\"lease#", "\"throttle#"].iter().any(|key| detail.contains(key));
+        && ["\"lease#", "\"throttle#", "\"successes\""].iter().any(|key| detail.contains(key));
     !is_read && !passes && !detail.contains("DryRun=true")
 }
 
