@@ -307,8 +307,8 @@ pub(crate) struct SettingsArgs {
     /// What happens where minValues cannot be met
     #[arg(long, value_enum, default_value_t = MinValuesPolicyArg::Strict)]
     min_values_policy: MinValuesPolicyArg,
-    /// How much work a plan may take to become cheaper [default: full where the functions are
-    /// simulated, as they do; quick for a plan in the terminal]
+    /// How much work a plan may take to become cheaper [default: full in simulate and suggest, as
+    /// the functions do; quick elsewhere]
     #[arg(long, value_enum)]
     search_effort: Option<SearchEffortArg>,
     /// The cluster's name
