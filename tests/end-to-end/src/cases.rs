@@ -29,6 +29,7 @@ mod wakes;
 mod watcher;
 
 use crate::case::Case;
+pub(super) use upgrade::OTHER_VERSION;
 
 /// All cases, by what they are about: `provisioning::a_hundred_pending_pods_…`. The longest come
 /// first, so that none is left running when all others are done; those that run alone come last, so

@@ -1,5 +1,5 @@
 //! Functions of two versions in one cluster, one after the other: what one has begun the other goes
-//! on with. `OUTRIGGER_FUNCTIONS_BEFORE` is a folder with the `bootstrap` of the other version.
+//! on with. A variable names a folder with the `bootstrap` of the other version.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,15 +11,13 @@ use end_to_end::world::World;
 
 use super::provisioning::with_defaults;
 
+/// Where the other version's functions are; without it there is nothing to try.
+pub(crate) const OTHER_VERSION: &str = "OUTRIGGER_FUNCTIONS_BEFORE";
+
 crate::cases![each_version_goes_on_with_what_the_other_has_begun];
 
 async fn each_version_goes_on_with_what_the_other_has_begun(world: Arc<World>) -> Result<()> {
-    let Some(before) = std::env::var_os("OUTRIGGER_FUNCTIONS_BEFORE") else {
-        crate::figures::say(
-            "upgrade: not tried, as OUTRIGGER_FUNCTIONS_BEFORE names no other version".to_owned(),
-        );
-        return Ok(());
-    };
+    let before = std::env::var_os(OTHER_VERSION).context(OTHER_VERSION)?;
     let before = PathBuf::from(before).join("bootstrap");
     let mut stack = with_defaults(&world).await?;
     let now = stack.provisioning.deployment().binary.clone();
