@@ -27,10 +27,9 @@ async fn a_function_that_has_not_succeeded_for_too_long_is_late(world: Arc<World
     ensure!(late(&mut stack).await? == (0.0, Vec::new()), "it succeeded again");
     // Who fails does not succeed.
     world.age_success("disruption", TOO_LONG).await?;
-    let environment = &mut stack.disruption.deployment().environment;
-    environment.insert("TABLE_NAME".to_owned(), "no-such-table".to_owned());
+    world.without_right("disruption", Some("dynamodb:GetItem")).await?;
     stack.disruption.cool().await?;
-    ensure!(stack.disruption.invoke(&poll()).await?.answer().is_err(), "without a table");
+    ensure!(stack.disruption.invoke(&poll()).await?.answer().is_err(), "it may not read the table");
     ensure!(late(&mut stack).await? == (1.0, vec!["disruption".into()]));
     Ok(())
 }
