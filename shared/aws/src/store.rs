@@ -32,7 +32,7 @@ use controllers::ports::PortError;
 use domain::Text;
 use tokio::sync::Mutex;
 
-pub(crate) use attribute::{Place, integer, number};
+pub(crate) use attribute::{Attributes, Place, integer, number};
 pub use blob::RegionBlobs;
 pub(crate) use expression::Condition;
 pub use spot::StoredSpotHistory;

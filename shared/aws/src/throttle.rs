@@ -14,11 +14,12 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use controllers::ports::PortError;
 use domain::{SignedDuration, Timestamp};
 
 use crate::budget::{Acquired, Bucket, CallBudget};
 use crate::store::schema::{THROTTLES, region_partition};
-use crate::store::{Condition, Place, Table, Written, integer, number};
+use crate::store::{Attributes, Condition, Place, Table, Written, integer, number};
 use bucket::{Grant, Limit, grant, wait_for};
 
 /// How long a batch of tokens is valid: a process that was frozen must not spend old ones.
@@ -58,6 +59,8 @@ struct Local {
     taken: Option<Timestamp>,
     /// Until then, calls bypass the bucket.
     open_until: Option<Timestamp>,
+    /// When the bucket will be full, as far as this process has seen, microseconds since 1970.
+    full_at: Option<i64>,
 }
 
 /// The answer of a bucket.
@@ -68,6 +71,13 @@ enum Answer {
     Wait(Duration),
     /// Another process changed it meanwhile.
     Again,
+}
+
+/// A write that did not take effect.
+#[derive(Clone, Copy, Debug)]
+struct Refused {
+    /// When the bucket will be full, microseconds since 1970.
+    full_at: Option<i64>,
 }
 
 impl SharedBudget {
@@ -108,6 +118,12 @@ impl SharedBudget {
         own.taken = Some(now);
     }
 
+    /// Whether the bucket is full for all that this process knows: others may have taken of it.
+    fn seems_full(&self, bucket: Bucket, now: i64) -> bool {
+        let full_at = self.local().get(&bucket).and_then(|own| own.full_at);
+        full_at.is_none_or(|full_at| full_at < now)
+    }
+
     fn bypass(&self, bucket: Bucket, why: &dyn fmt::Display) {
         tracing::warn!(bucket = bucket.as_str(), %why, "call budget unavailable, bypassing it");
         let until = (self.now)().checked_add(BYPASS_TTL).ok();
@@ -145,47 +161,77 @@ impl SharedBudget {
     }
 
     /// Takes up to `wanted` tokens from the bucket.
-    async fn take(
+    ///
+    /// A write that is refused costs as much as one that is not, so the first is the one that is
+    /// likely to succeed: most of the time nobody has called for a while, and the bucket is full.
+    async fn take(&self, bucket: Bucket, limit: Limit, wanted: u32) -> Result<Answer, PortError> {
+        let now = (self.now)().as_microsecond();
+        let seems_full = self.seems_full(bucket, now);
+        let first = match seems_full {
+            true => self.open(bucket, limit, now, wanted).await?,
+            false => self.draw(bucket, limit, now, wanted).await?,
+        };
+        let Err(Refused { full_at }) = first else { return Ok(Answer::Taken(wanted)) };
+        let (second, tokens) = match grant(full_at, now, limit, wanted) {
+            // Somebody has changed it since.
+            Grant::Full if seems_full => return Ok(Answer::Again),
+            Grant::Full => (self.open(bucket, limit, now, wanted).await?, wanted),
+            Grant::Part(tokens) => (self.draw(bucket, limit, now, tokens).await?, tokens),
+            Grant::Empty { full_at } => return Ok(Answer::Wait(wait_for(full_at, now, limit))),
+        };
+        Ok(match second {
+            Ok(()) => Answer::Taken(tokens),
+            Err(Refused { .. }) => Answer::Again,
+        })
+    }
+
+    /// Takes tokens from a full bucket; refused with the time at which it will be full.
+    async fn open(
         &self,
         bucket: Bucket,
         limit: Limit,
-        wanted: u32,
-    ) -> Result<Answer, controllers::ports::PortError> {
+        now: i64,
+        tokens: u32,
+    ) -> Result<Result<(), Refused>, PortError> {
+        let next = now.saturating_add(limit.cost(tokens));
+        let full = Condition::new(IS_FULL).with(":now", number(now)).with(":next", number(next));
+        self.change(bucket, OPEN, full).await
+    }
+
+    /// Takes tokens from a bucket that is not full; refused with the time at which it will be full.
+    async fn draw(
+        &self,
+        bucket: Bucket,
+        limit: Limit,
+        now: i64,
+        tokens: u32,
+    ) -> Result<Result<(), Refused>, PortError> {
+        let room = Condition::new(HAS_ROOM)
+            .with(":cost", number(limit.cost(tokens)))
+            .with(":now", number(now))
+            .with(":limit", number(limit.latest_full_at(now, tokens)));
+        self.change(bucket, SPEND, room).await
+    }
+
+    async fn change(
+        &self,
+        bucket: Bucket,
+        change: &str,
+        condition: Condition,
+    ) -> Result<Result<(), Refused>, PortError> {
         let key = format!("{THROTTLES}{}", bucket.as_str());
         let place = Place { partition: &self.partition, key: &key };
-        let now = (self.now)().as_microsecond();
-        let cost = limit.cost(wanted);
-        let room = Condition::new(HAS_ROOM)
-            .with(":cost", number(cost))
-            .with(":now", number(now))
-            .with(":limit", number(limit.latest_full_at(now, wanted)));
-        let there = match self.table.update(place, SPEND, room).await? {
-            Written::Done(_) => return Ok(Answer::Taken(wanted)),
-            Written::Refused(item) => item.and_then(|item| integer::<i64>(&item, FULL_AT).ok()),
+        let written = self.table.update(place, change, condition).await?;
+        let full_at = |item: &Attributes| integer::<i64>(item, FULL_AT).ok();
+        let (written, full_at) = match written {
+            Written::Done(item) => (Ok(()), full_at(&item)),
+            Written::Refused(item) => {
+                let full_at = item.as_ref().and_then(full_at);
+                (Err(Refused { full_at }), full_at)
+            }
         };
-        match grant(there, now, limit, wanted) {
-            Grant::Full => {
-                let full = Condition::new(IS_FULL)
-                    .with(":now", number(now))
-                    .with(":next", number(now.saturating_add(cost)));
-                Ok(match self.table.update(place, OPEN, full).await? {
-                    Written::Done(_) => Answer::Taken(wanted),
-                    Written::Refused(_) => Answer::Again,
-                })
-            }
-            Grant::Part(fewer) if fewer < wanted => {
-                let room = Condition::new(HAS_ROOM)
-                    .with(":cost", number(limit.cost(fewer)))
-                    .with(":now", number(now))
-                    .with(":limit", number(limit.latest_full_at(now, fewer)));
-                Ok(match self.table.update(place, SPEND, room).await? {
-                    Written::Done(_) => Answer::Taken(fewer),
-                    Written::Refused(_) => Answer::Again,
-                })
-            }
-            Grant::Part(_) => Ok(Answer::Again),
-            Grant::Empty { full_at } => Ok(Answer::Wait(wait_for(full_at, now, limit))),
-        }
+        self.local().entry(bucket).or_default().full_at = full_at;
+        Ok(written)
     }
 }
 

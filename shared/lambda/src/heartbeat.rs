@@ -19,6 +19,9 @@ use crate::schedule::{Schedule, Schedules};
 const COUNTS: &str = "lifecycle";
 /// A catalogue that somebody has refreshed meanwhile is noticed within so long.
 const CATALOGUE_NOTICED: SignedDuration = SignedDuration::from_mins(15);
+/// For how long a success that was noted is enough: of the runs of every minute, every other one
+/// notes it, so that a function counts as late after four or five minutes without a success.
+const NOTED_FOR: SignedDuration = SignedDuration::from_secs(90);
 
 /// What is known of who succeeded when.
 #[derive(Clone, Debug)]
@@ -91,7 +94,12 @@ async fn note(
     function: FunctionName,
     now: Timestamp,
 ) -> Result<(), Failure> {
-    Ok(invocation.adapters().await?.store().note_success(function, now).await?)
+    let adapters = invocation.adapters().await?;
+    if !adapters.has_noted_success_since(now - NOTED_FOR) {
+        adapters.store().note_success(function, now).await?;
+        adapters.set_success_noted(now);
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -53,6 +53,20 @@ pub struct Adapters {
     facts: ClusterFacts,
     facts_checked: Cell<Timestamp>,
     catalogue_checked: Cell<Timestamp>,
+    /// When the function noted last that it had succeeded.
+    success_noted: Cell<Option<Timestamp>>,
+}
+
+impl Adapters {
+    /// Whether this process has noted a success after a moment.
+    pub(crate) fn has_noted_success_since(&self, moment: Timestamp) -> bool {
+        self.success_noted.get().is_some_and(|noted| noted > moment)
+    }
+
+    /// Takes note that a success was noted.
+    pub(crate) fn set_success_noted(&self, now: Timestamp) {
+        self.success_noted.set(Some(now));
+    }
 }
 
 impl Ports for Adapters {
@@ -180,6 +194,7 @@ impl Process {
             facts,
             facts_checked: Cell::new(now),
             catalogue_checked: Cell::new(now),
+            success_noted: Cell::new(None),
         })
     }
 

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use controllers::ports::cloud::NodeClassResolution;
 use domain::Text;
+use domain::node_class::{Ec2NodeClass, Ec2NodeClassSpec};
 use uuid::Uuid;
 
 /// How long an instance profile is taken to have the role that it had.
@@ -13,6 +15,78 @@ const PROFILE_TTL: Duration = Duration::from_mins(15);
 const VALIDATION_TTL: Duration = Duration::from_mins(30);
 /// How often old launch templates of a class are looked for.
 const CLEAN_UP_INTERVAL: Duration = Duration::from_hours(1);
+
+/// How long a class whose every part was found is not resolved again while it stays unchanged: five
+/// minutes, as Karpenter waits for images and security groups, less what schedules vary by.
+const RESOLUTION_TTL: Duration = Duration::from_secs(270);
+
+/// What node classes resolved to, of those whose every part was found.
+#[derive(Debug, Default)]
+pub(super) struct KnownResolutions(Mutex<BTreeMap<Text, KnownResolution>>);
+
+#[derive(Debug)]
+struct KnownResolution {
+    uid: Text,
+    spec: Ec2NodeClassSpec,
+    resolution: NodeClassResolution,
+    at: Instant,
+}
+
+impl KnownResolutions {
+    /// What the class resolved to lately.
+    pub(super) fn get(&self, class: &Ec2NodeClass) -> Option<NodeClassResolution> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = known.get(&class.name)?;
+        let is_same = own.uid == class.uid && own.spec == class.spec && !moves(class);
+        let is_fresh = is_same && own.at.elapsed() < RESOLUTION_TTL;
+        is_fresh.then(|| own.resolution.clone())
+    }
+
+    /// Remembers what the class resolves to now; forgets it where a part was not found, since that
+    /// may be mended any moment.
+    pub(super) fn insert(&self, class: &Ec2NodeClass, resolution: &NodeClassResolution) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if moves(class) || !is_whole(resolution) {
+            known.remove(&class.name);
+            return;
+        }
+        let own = KnownResolution {
+            uid: class.uid.clone(),
+            spec: class.spec.clone(),
+            resolution: resolution.clone(),
+            at: Instant::now(),
+        };
+        known.insert(class.name.clone(), own);
+    }
+}
+
+/// Whether what the class resolves to changes from minute to minute: it counts free addresses, waits
+/// for images to grow old enough, or has capacity reservations, which end.
+fn moves(class: &Ec2NodeClass) -> bool {
+    class.addresses.is_some()
+        || class.image_age.min.is_some()
+        || !class.spec.capacity_reservation_selector_terms.is_empty()
+}
+
+fn is_whole(resolution: &NodeClassResolution) -> bool {
+    let NodeClassResolution {
+        subnets,
+        security_groups,
+        amis,
+        instance_profile,
+        capacity_reservations,
+        placement_group,
+        validation,
+        ..
+    } = resolution;
+    subnets.is_ok()
+        && security_groups.is_ok()
+        && amis.is_ok()
+        && instance_profile.is_ok()
+        && capacity_reservations.is_ok()
+        && placement_group.is_ok()
+        && validation.is_ok()
+}
 
 /// Instance profiles and the role that each was last known to have.
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@ use catalog::CatalogOptions;
 use domain::Text;
 
 use super::addresses::Addresses;
-use super::cache::{CleanUpTimes, KnownProfiles, PassedValidations};
+use super::cache::{CleanUpTimes, KnownProfiles, KnownResolutions, PassedValidations};
 use super::tags::Owner;
 use super::templates::Templates;
 use crate::calls::Calls;
@@ -43,6 +43,7 @@ pub struct Ec2 {
     pub(super) templates: Templates,
     pub(super) validations: PassedValidations,
     pub(super) profiles: KnownProfiles,
+    pub(super) resolutions: KnownResolutions,
     pub(super) clean_ups: CleanUpTimes,
 }
 
@@ -64,6 +65,7 @@ impl Ec2 {
             templates: Templates::default(),
             validations: PassedValidations::default(),
             profiles: KnownProfiles::default(),
+            resolutions: KnownResolutions::default(),
             clean_ups: CleanUpTimes::default(),
         }
     }

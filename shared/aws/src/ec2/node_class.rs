@@ -17,7 +17,18 @@ use super::image::ImageError;
 use super::unresolved::{call_failed, unresolved};
 
 impl Ec2 {
+    /// What the class resolves to; for a class whose every part was found, what it did within the
+    /// last minutes.
     pub(super) async fn resolved(&self, class: &Ec2NodeClass) -> NodeClassResolution {
+        if let Some(known) = self.resolutions.get(class) {
+            return known;
+        }
+        let resolution = self.resolved_now(class).await;
+        self.resolutions.insert(class, &resolution);
+        resolution
+    }
+
+    async fn resolved_now(&self, class: &Ec2NodeClass) -> NodeClassResolution {
         let now = Timestamp::now();
         let (
             (subnets, free_addresses),

@@ -646,6 +646,49 @@ async fn each_part_of_a_node_class_fails_by_itself() {
 }
 
 #[tokio::test]
+async fn a_class_whose_every_part_was_found_is_not_resolved_again_at_once() {
+    let by_id = |id: &str| domain::node_class::SelectorTerm {
+        id: Some(id.into()),
+        ..domain::node_class::SelectorTerm::default()
+    };
+    let mut class = node_class("default");
+    class.spec.subnet_selector_terms = vec![by_id("subnet-1")];
+    class.spec.security_group_selector_terms = vec![by_id("sg-9")];
+    class.spec.ami_selector_terms = vec![by_id("ami-9")];
+    class.spec.instance_profile = Some("nodes".into());
+    let subnets = "<subnetSet><item><subnetId>subnet-1</subnetId>\
+                   <availabilityZone>us-east-1a</availabilityZone>\
+                   <availableIpAddressCount>10</availableIpAddressCount></item></subnetSet>";
+    let groups = "<securityGroupInfo><item><groupId>sg-9</groupId><groupName>nodes</groupName></item>\
+                  </securityGroupInfo>";
+    let images = "<imagesSet><item><imageId>ami-9</imageId><name>ami-9</name>\
+                  <architecture>x86_64</architecture>\
+                  <creationDate>2026-01-01T00:00:00.000Z</creationDate></item></imagesSet>";
+    let mut script = Script::default();
+    for _ in 0..3 {
+        script = script
+            .answers("DescribeSubnets", subnets)
+            .answers("DescribeSecurityGroups", groups)
+            .answers("DescribeImages", images);
+    }
+    let cloud = ec2(&script);
+    let asked = || script.asked("DescribeSubnets").len();
+    let first = cloud.resolve_node_class(&class).await.unwrap();
+    assert!(first.subnets.is_ok() && first.security_groups.is_ok() && first.amis.is_ok());
+    assert_eq!(cloud.resolve_node_class(&class).await.unwrap(), first);
+    assert_eq!(asked(), 1);
+    // A change of its specification, or a count of addresses that it asks for, does not wait.
+    class.spec.user_data = Some("echo".into());
+    let _resolution = cloud.resolve_node_class(&class).await.unwrap();
+    assert_eq!(asked(), 2);
+    let policy =
+        domain::addresses::AddressPolicy { per_pod: 1, min_free: 0, daemon_pods: 0, free: vec![] };
+    class.addresses = Some(policy);
+    let _resolution = cloud.resolve_node_class(&class).await.unwrap();
+    assert_eq!(asked(), 3);
+}
+
+#[tokio::test]
 async fn a_class_whose_images_are_all_too_young_says_until_when() {
     let image = |id: &str, created: &str| {
         format!(

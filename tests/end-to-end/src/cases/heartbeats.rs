@@ -23,6 +23,8 @@ async fn a_function_that_has_not_succeeded_for_too_long_is_late(world: Arc<World
     ensure!(late(&mut stack).await? == (1.0, vec!["provisioning".into()]));
     // A pause is no trouble: whoever finds it has done its work.
     world.set_control("mode", "paused").await?;
+    // A process that has noted a success does not note the next minute's.
+    stack.provisioning.cool().await?;
     stack.provisioning.invoke(&poll()).await?.answer()?;
     ensure!(late(&mut stack).await? == (0.0, Vec::new()), "it succeeded again");
     // Who fails does not succeed.
