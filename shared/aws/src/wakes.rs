@@ -1,11 +1,12 @@
 //! Messages that wake functions, through SQS: one queue for each function that is woken.
 //!
-//! Source: SQS's API reference, `SendMessage`.
+//! Source: SQS's API reference, `SendMessage` and `SendMessageBatch`.
 
 use std::collections::BTreeMap;
 
 use aws_config::SdkConfig;
 use aws_sdk_sqs::Client;
+use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
 use controllers::ports::wakes::WAKE_AFTER_MAX;
 use controllers::ports::{ErrorKind, FunctionName, Look, PortError, Wake, Wakes};
 use domain::{SignedDuration, Text};
@@ -14,6 +15,11 @@ use serde_json::json;
 use crate::error::{Action, port_error};
 
 const SEND_MESSAGE: Action = Action { service: "sqs", name: "SendMessage" };
+const SEND_BATCH: Action = Action { service: "sqs", name: "SendMessageBatch" };
+/// The most messages that one call sends.
+const BATCH_MAX: usize = 10;
+/// How often a call sends what the ones before it could not.
+const BATCH_ATTEMPTS: usize = 3;
 
 /// The queues of an installation.
 #[derive(Clone, Debug)]
@@ -47,15 +53,65 @@ pub struct ClusterQueues {
     cluster: Text,
 }
 
+impl ClusterQueues {
+    fn url(&self, function: FunctionName) -> Result<&str, PortError> {
+        let url = self.queues.urls.get(&function);
+        url.map(|url| &**url).ok_or_else(|| {
+            let what = format!("function {function} has no queue");
+            PortError::new(ErrorKind::Invalid, SEND_MESSAGE.name, what)
+        })
+    }
+
+    /// Sends messages of one queue, up to [`BATCH_MAX`]. The call may send some of them and not
+    /// others.
+    async fn send_batch(&self, url: &str, wakes: &[Wake]) -> Result<(), PortError> {
+        let mut left: BTreeMap<String, Wake> =
+            wakes.iter().enumerate().map(|(id, wake)| (id.to_string(), *wake)).collect();
+        let mut why = String::new();
+        for _ in 0..BATCH_ATTEMPTS {
+            let entry = |(id, wake): (&String, &Wake)| {
+                SendMessageBatchRequestEntry::builder()
+                    .id(id)
+                    .message_body(body(&self.cluster, *wake))
+                    .delay_seconds(delay_seconds(wake.after))
+                    .build()
+                    .map_err(|error| {
+                        PortError::new(ErrorKind::Invalid, SEND_BATCH.name, error.to_string())
+                    })
+            };
+            let entries: Result<Vec<_>, PortError> = left.iter().map(entry).collect();
+            let call = self.queues.client.send_message_batch().queue_url(url);
+            let sent = call.set_entries(Some(entries?)).send().await;
+            let answer = sent.map_err(|error| port_error(SEND_BATCH, &error))?;
+            for own in answer.successful() {
+                left.remove(own.id());
+            }
+            if left.is_empty() {
+                return Ok(());
+            }
+            // A message that neither list names counts as not sent.
+            if let Some(first) = answer.failed().first() {
+                why = format!("{}: {}", first.code(), first.message().unwrap_or_default());
+            }
+        }
+        let what = format!("{} of {} messages were not sent: {why}", left.len(), wakes.len());
+        Err(PortError::new(ErrorKind::Unavailable, SEND_BATCH.name, what))
+    }
+}
+
 impl Wakes for ClusterQueues {
+    async fn wake_all(&self, wakes: &[Wake]) -> Result<(), PortError> {
+        for batch in wakes.chunks(BATCH_MAX) {
+            self.send_batch(self.url(batch[0].function)?, batch).await?;
+        }
+        Ok(())
+    }
+
     async fn wake(&self, wake: Wake) -> Result<(), PortError> {
-        let Some(url) = self.queues.urls.get(&wake.function) else {
-            let what = format!("function {} has no queue", wake.function);
-            return Err(PortError::new(ErrorKind::Invalid, SEND_MESSAGE.name, what));
-        };
+        let url = self.url(wake.function)?;
         let message = self.queues.client.send_message();
         let sent = message
-            .queue_url(&**url)
+            .queue_url(url)
             .message_body(body(&self.cluster, wake))
             .delay_seconds(delay_seconds(wake.after))
             .send()
@@ -68,9 +124,9 @@ impl Wakes for ClusterQueues {
 fn body(cluster: &str, wake: Wake) -> String {
     let event = match wake.look {
         None => json!({ "cluster": cluster, "mode": "watch", "continues": wake.continues }),
-        Some(Look { link, run_at }) => {
+        Some(Look { link, run_at, next_series }) => {
             let run_at = run_at.map(|at| at.to_string());
-            let look = json!({ "link": link, "runAt": run_at });
+            let look = json!({ "link": link, "runAt": run_at, "nextSeries": next_series });
             json!({ "cluster": cluster, "mode": "tick", "look": look })
         }
     };
@@ -99,9 +155,10 @@ mod tests {
         };
         let event = |wake| serde_json::from_str::<serde_json::Value>(&body("prod", wake)).unwrap();
         assert_eq!(event(wake), json!({"cluster": "prod", "mode": "watch", "continues": 7}));
-        let look = Some(Look { link: 3, run_at: Some(Timestamp::UNIX_EPOCH) });
+        let run_at = Some(Timestamp::UNIX_EPOCH);
+        let look = Some(Look { link: 3, run_at, next_series: Some(8) });
         let wake = Wake { function: FunctionName::Provisioning, continues: None, look, ..wake };
-        let look = json!({"link": 3, "runAt": "1970-01-01T00:00:00Z"});
+        let look = json!({"link": 3, "runAt": "1970-01-01T00:00:00Z", "nextSeries": 8});
         assert_eq!(event(wake), json!({"cluster": "prod", "mode": "tick", "look": look}));
     }
 

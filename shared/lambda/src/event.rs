@@ -9,7 +9,8 @@
 //!
 //! Functions wake each other, and themselves, by messages of SQS: batches of one, whose body is
 //! such an event, with `"continues"`, the fencing token of the run that it continues, or with
-//! `"look": {"link": 7, "runAt": TIME or null}`, which asks provisioning to look whether pods wait
+//! `"look": {"link": 7, "runAt": TIME or null, "nextSeries": NUMBER or null}`, which asks
+//! provisioning to look whether pods wait
 //! (<https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html>).
 
 use controllers::ports::Look;
@@ -127,13 +128,15 @@ impl ClusterEvent {
     }
 }
 
-/// A link of a chain of messages. A run is due at once where its moment cannot be read: one too
-/// many does no harm.
+/// One of a series of looks. A run is due at once where its moment cannot be read: one too many does
+/// no harm.
 fn look(value: &Value) -> Option<Look> {
     let link = value.get("link").and_then(Value::as_u64)?;
     let moment = value.get("runAt").and_then(Value::as_str);
     let run_at = moment.map(|text| text.parse().unwrap_or(Timestamp::UNIX_EPOCH));
-    Some(Look { link, run_at })
+    let next_series = value.get("nextSeries").and_then(Value::as_u64);
+    let next_series = next_series.and_then(|looks| u32::try_from(looks).ok());
+    Some(Look { link, run_at, next_series })
 }
 
 fn schedules(value: &Value) -> Result<Schedules, String> {
@@ -168,10 +171,11 @@ mod tests {
         let news = batch(&[r#"{"cluster": "prod", "continues": null}"#]).unwrap();
         assert_eq!((news.is_message, news.continues), (true, None));
         let look = |text: &str| batch(&[text]).unwrap().look;
-        let chain = r#"{"cluster": "prod", "mode": "tick", "look": {"link": 3, "runAt": null}}"#;
-        assert_eq!(look(chain), Some(Look { link: 3, run_at: None }));
+        let last = r#"{"cluster": "prod", "look": {"link": 3, "runAt": null, "nextSeries": 8}}"#;
+        assert_eq!(look(last), Some(Look { link: 3, run_at: None, next_series: Some(8) }));
         let due = look(r#"{"cluster": "prod", "look": {"link": 3, "runAt": "soon"}}"#);
-        assert_eq!(due, Some(Look { link: 3, run_at: Some(Timestamp::UNIX_EPOCH) }));
+        let run_at = Some(Timestamp::UNIX_EPOCH);
+        assert_eq!(due, Some(Look { link: 3, run_at, next_series: None }));
         for wrong in [&[][..], &["{}", "{}"], &["no event"], &["[]"]] {
             assert_eq!(batch(wrong), Err(EventError::NoMessage), "{wrong:?}");
         }

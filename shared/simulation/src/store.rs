@@ -277,6 +277,10 @@ impl Store {
         Some(*last)
     }
 
+    pub(crate) fn last_link(&self, function: FunctionName) -> Option<u64> {
+        self.chains.get(&function).copied()
+    }
+
     pub(crate) fn last_token(&self, function: FunctionName) -> Option<u64> {
         self.leases.get(&function).map(|lease| lease.token)
     }

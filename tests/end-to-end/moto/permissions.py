@@ -60,9 +60,10 @@ def of(service: str, name: str, region: str, request: BaseResponse) -> list[Perm
         case "ssm", "GetParameters":
             names = request._get_param("Names", [])
             return [Permission(asked, f"arn:aws:ssm:{region}:{_owner(own)}:parameter{own}") for own in names]
-        case "sqs", "SendMessage":
+        case "sqs", "SendMessage" | "SendMessageBatch":
+            # IAM has no action of its own for batches.
             queue = request._get_param("QueueUrl").rsplit("/", 1)[-1]
-            return [Permission(asked, f"arn:aws:sqs:{region}:{place.ACCOUNT}:{queue}")]
+            return [Permission("sqs:SendMessage", f"arn:aws:sqs:{region}:{place.ACCOUNT}:{queue}")]
         case "eks", "DescribeCluster":
             return [Permission(asked, f"arn:aws:eks:{region}:{place.ACCOUNT}:cluster/{request._get_param('name')}")]
         case _:

@@ -22,11 +22,7 @@ pub(super) async fn advance(
     write: &str,
 ) -> Result<Option<u64>, PortError> {
     let key = schema::chain(function);
-    let link = |item: &Attributes| {
-        integer(item, LINK).map(Some).map_err(|error| {
-            PortError::new(ErrorKind::Invalid, format!("read {key}"), error.to_string())
-        })
-    };
+    let link = |item: &Attributes| link_in(item, &key).map(Some);
     let condition = match after {
         Some(after) => Condition::new(IS_LAST).with(":after", number(after)),
         None => Condition::new(IS_ANY),
@@ -39,4 +35,21 @@ pub(super) async fn advance(
         Written::Refused(Some(item)) if string(&item, WRITE) == Some(write) => link(&item),
         Written::Refused(_) => Ok(None),
     }
+}
+
+/// The last link of a chain; `None` where there never was any.
+pub(super) async fn last(
+    table: &Table,
+    cluster: &str,
+    function: FunctionName,
+) -> Result<Option<u64>, PortError> {
+    let key = schema::chain(function);
+    let item = table.get(Place { partition: cluster, key: &key }).await?;
+    item.map(|item| link_in(&item, &key)).transpose()
+}
+
+fn link_in(item: &Attributes, key: &str) -> Result<u64, PortError> {
+    integer(item, LINK).map_err(|error| {
+        PortError::new(ErrorKind::Invalid, format!("read {key}"), error.to_string())
+    })
 }

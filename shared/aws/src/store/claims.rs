@@ -401,6 +401,10 @@ impl ClaimStore for DynamoStore {
         chain::advance(&self.table, &self.cluster, function, after, &new_write()).await
     }
 
+    async fn last_link(&self, function: FunctionName) -> Result<Option<u64>, PortError> {
+        chain::last(&self.table, &self.cluster, function).await
+    }
+
     async fn note_success(&self, function: FunctionName, now: Timestamp) -> Result<(), PortError> {
         success::note(&self.table, &self.cluster, function, now).await
     }

@@ -200,13 +200,16 @@ pub trait ClaimStore {
 
     /// Adds a link to the chain of messages by which a function wakes itself, and returns its
     /// number. `after` is the link that it follows, or `None` for the first of a new chain, which
-    /// ends any other. Returns `None` where `after` is not the last one: another message has
+    /// ends any other. Returns `None` where `after` is not the last one: another link has
     /// followed it, or a new chain has begun.
     async fn advance_chain(
         &self,
         function: FunctionName,
         after: Option<u64>,
     ) -> Result<Option<u64>, PortError>;
+
+    /// The last link of that chain; `None` where there never was any.
+    async fn last_link(&self, function: FunctionName) -> Result<Option<u64>, PortError>;
 
     /// Notes that a function did what its schedule woke it for. A moment before the noted one
     /// changes nothing.

@@ -25,16 +25,19 @@ pub struct Wake {
     pub look: Option<Look>,
 }
 
-/// A link of the chain of messages by which provisioning looks every few seconds whether it has
+/// One of a series of messages by which provisioning looks every few seconds whether it has
 /// anything to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
-    /// The number of the link, as [`ClaimStore::advance_chain`] gave it to who sent the message.
+    /// The number of the series, as [`ClaimStore::advance_chain`] gave it to who sent its messages.
     ///
     /// [`ClaimStore::advance_chain`]: super::ClaimStore::advance_chain
     pub link: u64,
     /// From when the function runs, whatever it sees; `None` for not before demand has changed.
     pub run_at: Option<Timestamp>,
+    /// Of the last message of its series: how many looks the next series has, which it sends where
+    /// nothing has changed. `None` for the others.
+    pub next_series: Option<u32>,
 }
 
 /// What sends wake messages.
@@ -44,4 +47,8 @@ pub struct Look {
 pub trait Wakes {
     /// Sends a message.
     fn wake(&self, wake: Wake) -> impl Future<Output = Result<(), PortError>>;
+
+    /// Sends messages of one function at once. Where one of them cannot be sent the others may have
+    /// been.
+    fn wake_all(&self, wakes: &[Wake]) -> impl Future<Output = Result<(), PortError>>;
 }

@@ -1,11 +1,12 @@
 //! Provisioning in `tick` mode: looks every few seconds whether a pod waits, and runs where one
 //! does.
 //!
-//! Each look is an invocation of its own, which the one before has sent a message for: a chain.
-//! Every link has a number in the store, and only the message that follows the last link counts. So
-//! there is one chain however often messages are delivered, and the schedule, which runs
-//! provisioning in any case, begins a new one once a minute: a chain that broke is missed for no
-//! longer.
+//! Each look is an invocation of its own, by a message. Messages are sent in series: those of a
+//! minute at once, each with another delay, so that a look that finds nothing sends and writes
+//! nothing. Every series has a number in the store, and only the messages of the last one count. So
+//! there is one however often messages are delivered. The schedule, which runs provisioning in any
+//! case, begins a new series once a minute, and so does a look that runs; the last message of a
+//! series does where neither has.
 
 use domain::{SignedDuration, Timestamp};
 
@@ -21,28 +22,60 @@ use crate::run::{Run, RunOutcome, after};
 const LOOK_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
 /// To the look after nodes were launched: pods come in crowds.
 const LOOK_SOON: SignedDuration = SignedDuration::from_secs(1);
+/// The looks of a whole series: one every five seconds of a minute, and a last one.
+const SERIES_MAX: u32 = 12;
+/// Before the last look of a whole series: the minute's event comes first, unless it is lost.
+const LAST_INTERVAL: SignedDuration = SignedDuration::from_secs(10);
 
 /// What a run leaves to the looks after it.
 struct Afterwards {
     /// When the next run is due, whatever a look sees.
     run_at: Option<Timestamp>,
+    /// Until the first look.
     pause: SignedDuration,
+    /// How many looks are sent at once.
+    looks: u32,
 }
 
-/// Provisions, and begins a chain of looks: for an event of the schedule. `report` gets the result
+impl Afterwards {
+    /// After how long each look of the series comes. No look comes after the moment at which a run
+    /// is due.
+    fn pauses(&self, now: Timestamp) -> Vec<SignedDuration> {
+        let due = self.run_at.map(|at| at.duration_since(now).max(LOOK_SOON));
+        let mut pauses = Vec::new();
+        let mut pause = self.pause;
+        for look in 1..=self.looks {
+            let at = due.map_or(pause, |due| due.min(pause));
+            pauses.push(at);
+            if due == Some(at) {
+                break;
+            }
+            pause += if look + 1 == SERIES_MAX { LAST_INTERVAL } else { LOOK_INTERVAL };
+        }
+        pauses
+    }
+
+    /// How many looks the series after it has, if nothing changes. Series grow, so that where much
+    /// happens few messages are sent that come to nothing.
+    fn next_looks(&self) -> u32 {
+        self.looks.saturating_mul(2).min(SERIES_MAX)
+    }
+}
+
+/// Provisions, and begins a series of looks: for an event of the schedule. `report` gets the result
 /// of the run, and each failure to go on.
 ///
-/// Where functions do not wake each other there is no chain, and nothing but the run.
+/// Where functions do not wake each other there are no looks, and nothing but the run.
 pub async fn begin_looking<P: Ports>(
     ports: &P,
     run: &Run<'_>,
     mut report: impl FnMut(Result<RunOutcome<ProvisioningReport>, PortError>),
 ) {
-    let afterwards = provision_once(ports, run, &mut report).await;
+    let afterwards = provision_once(ports, run, SERIES_MAX, &mut report).await;
     if !run.wakes {
         return;
     }
-    // Where nothing may be done in the cluster, the chain of before ends all the same.
+    // Where nothing may be done in the cluster, the series of before ends all the same.
     match ports.store().advance_chain(FunctionName::Provisioning, None).await {
         Ok(Some(link)) => go_on(ports, link, afterwards, &mut report).await,
         Ok(None) => {}
@@ -50,20 +83,20 @@ pub async fn begin_looking<P: Ports>(
     }
 }
 
-/// Looks whether demand has changed, provisions where it has or where a run is due, and sends the
-/// message of the next look: for a message of the chain. One that comes twice, or late, does
-/// nothing.
+/// Looks whether demand has changed, and provisions where it has or where a run is due: for a
+/// message of a series. One that comes twice, or late, does nothing.
 pub async fn look<P: Ports>(
     ports: &P,
     run: &Run<'_>,
-    Look { link, run_at }: Look,
+    Look { link, run_at, next_series }: Look,
     mut report: impl FnMut(Result<RunOutcome<ProvisioningReport>, PortError>),
 ) {
-    let link = match ports.store().advance_chain(FunctionName::Provisioning, Some(link)).await {
-        Ok(Some(link)) => link,
-        Ok(None) => return,
+    // Before the cluster is asked, which counts as seen what it has told once.
+    match ports.store().last_link(FunctionName::Provisioning).await {
+        Ok(last) if last == Some(link) => {}
+        Ok(_) => return,
         Err(error) => return report(Err(error)),
-    };
+    }
     let is_due = run_at.is_some_and(|at| ports.clock().now() >= at);
     let has_changed = is_due
         || match ports.cluster().demand_now().await {
@@ -73,49 +106,80 @@ pub async fn look<P: Ports>(
                 false
             }
         };
-    let afterwards = if has_changed {
-        provision_once(ports, run, &mut report).await
-    } else {
-        Some(Afterwards { run_at, pause: LOOK_INTERVAL })
+    if !has_changed && next_series.is_none() {
+        return;
+    }
+    // Before it provisions, so that the rest of the series does not look meanwhile.
+    let next = ports.store().advance_chain(FunctionName::Provisioning, Some(link)).await;
+    let next = next.unwrap_or_else(|error| {
+        report(Err(error));
+        None
+    });
+    let afterwards = match next_series {
+        // Also where another series has begun: what this look has seen, no other will.
+        _ if has_changed => provision_once(ports, run, 1, &mut report).await,
+        Some(looks) => Some(Afterwards { run_at, pause: LOOK_INTERVAL, looks }),
+        None => None,
     };
-    go_on(ports, link, afterwards, &mut report).await;
+    if let Some(next) = next {
+        go_on(ports, next, afterwards, &mut report).await;
+    }
 }
 
-/// One run; `None` where nothing may be done in the cluster, and nobody has to look.
+/// One run, after which so many looks come at once if it has launched nothing; `None` where nothing
+/// may be done in the cluster, and nobody has to look.
 async fn provision_once<P: Ports>(
     ports: &P,
     run: &Run<'_>,
+    looks: u32,
     report: &mut impl FnMut(Result<RunOutcome<ProvisioningReport>, PortError>),
 ) -> Option<Afterwards> {
     let result = provision(ports, run).await;
     let now = ports.clock().now();
     let afterwards = match &result {
-        Ok(RunOutcome::Ran(report)) => Some(Afterwards {
-            run_at: report.requeue_after.map(|pause| after(now, pause)),
-            pause: if report.launched.launches.is_empty() { LOOK_INTERVAL } else { LOOK_SOON },
-        }),
+        Ok(RunOutcome::Ran(report)) => {
+            let run_at = report.requeue_after.map(|pause| after(now, pause));
+            if report.launched.launches.is_empty() {
+                Some(Afterwards { run_at, pause: LOOK_INTERVAL, looks })
+            } else {
+                Some(Afterwards { run_at, pause: LOOK_SOON, looks: 1 })
+            }
+        }
         Ok(RunOutcome::Stopped(_)) => None,
         Ok(RunOutcome::Held(_) | RunOutcome::Superseded) | Err(_) => {
-            Some(Afterwards { run_at: Some(after(now, RETRY_INTERVAL)), pause: LOOK_INTERVAL })
+            let run_at = Some(after(now, RETRY_INTERVAL));
+            Some(Afterwards { run_at, pause: LOOK_INTERVAL, looks })
         }
     };
     report(result);
     afterwards
 }
 
-/// Sends the message of the next look.
+/// Sends the messages of a series.
 async fn go_on<P: Ports>(
     ports: &P,
     link: u64,
     afterwards: Option<Afterwards>,
     report: &mut impl FnMut(Result<RunOutcome<ProvisioningReport>, PortError>),
 ) {
-    let Some(Afterwards { run_at, pause }) = afterwards else { return };
-    let until_due = run_at.map(|at| at.duration_since(ports.clock().now()));
-    let pause = until_due.map_or(pause, |due| pause.min(due.max(LOOK_SOON)));
-    let look = Some(Look { link, run_at });
-    let wake = Wake { function: FunctionName::Provisioning, continues: None, after: pause, look };
-    if let Err(error) = ports.wakes().wake(wake).await {
+    let Some(afterwards) = afterwards else { return };
+    let pauses = afterwards.pauses(ports.clock().now());
+    let wake = |(index, pause): (usize, &SignedDuration)| {
+        let is_last = index + 1 == pauses.len();
+        let look = Look {
+            link,
+            run_at: afterwards.run_at,
+            next_series: is_last.then(|| afterwards.next_looks()),
+        };
+        let function = FunctionName::Provisioning;
+        Wake { function, continues: None, after: *pause, look: Some(look) }
+    };
+    let wakes: Vec<Wake> = pauses.iter().enumerate().map(wake).collect();
+    let sent = match &*wakes {
+        [only] => ports.wakes().wake(*only).await,
+        several => ports.wakes().wake_all(several).await,
+    };
+    if let Err(error) = sent {
         report(Err(error));
     }
 }
@@ -150,36 +214,75 @@ mod tests {
         })
     }
 
-    /// The message that was sent last, of those that look.
-    fn last(world: &World) -> Option<(Look, i64)> {
-        let sent = world.wakes.sent.borrow();
-        sent.iter().rev().find_map(|wake| Some((wake.look?, wake.after.as_secs())))
+    /// The looks that were sent since they were asked for last, and after how many seconds each
+    /// comes.
+    fn sent(world: &World) -> Vec<(Look, i64)> {
+        let sent = std::mem::take(&mut *world.wakes.sent.borrow_mut());
+        sent.iter().filter_map(|wake| Some((wake.look?, wake.after.as_secs()))).collect()
     }
 
-    fn looks_sent(world: &World) -> usize {
-        world.wakes.sent.borrow().iter().filter(|wake| wake.look.is_some()).count()
+    fn pauses(series: &[(Look, i64)]) -> Vec<i64> {
+        series.iter().map(|(_, pause)| *pause).collect()
     }
 
     #[test]
-    fn nothing_is_planned_while_no_pod_waits_and_the_chain_goes_on() {
+    fn a_series_lasts_a_minute_and_its_last_look_comes_after_the_next_minutes_event() {
         let world = World::new();
         assert_eq!(scheduled(&world), 1);
-        let (first, pause) = last(&world).unwrap();
-        assert_eq!((first, pause), (Look { link: 1, run_at: None }, 5));
-        assert_eq!(looked(&world, first), 0);
-        assert_eq!(last(&world).unwrap(), (Look { link: 2, run_at: None }, 5));
+        let series = sent(&world);
+        assert_eq!(pauses(&series), [5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55, 65]);
+        assert!(series.iter().all(|(own, _)| own.link == 1 && own.run_at.is_none()));
+        let go_on: Vec<_> = series.iter().map(|(own, _)| own.next_series).collect();
+        assert_eq!(go_on, [[None; 11].as_slice(), &[Some(12)]].concat());
+    }
+
+    #[test]
+    fn a_look_that_finds_nothing_sends_nothing_but_for_the_last_of_a_series() {
+        let world = World::new();
+        scheduled(&world);
+        let series = sent(&world);
+        for (own, _) in &series[..11] {
+            assert_eq!((looked(&world, *own), sent(&world)), (0, vec![]));
+        }
+        assert_eq!(looked(&world, series[11].0), 0);
+        let next = sent(&world);
+        assert_eq!((next.len(), next[0].0.link), (12, 2), "the event of the minute was lost");
     }
 
     #[test]
     fn a_look_that_sees_a_pod_wait_runs_and_the_next_comes_soon() {
         let world = World::new();
         scheduled(&world);
+        let series = sent(&world);
         world.cluster.add_pods([pending_pod("web-0")]);
-        assert_eq!(looked(&world, last(&world).unwrap().0), 1);
-        let (next, pause) = last(&world).unwrap();
-        assert_eq!(pause, 1);
-        assert_eq!(looked(&world, next), 0, "the pod is on its way");
-        assert_eq!(last(&world).unwrap().0.run_at, next.run_at, "a run is due as before");
+        assert_eq!(looked(&world, series[3].0), 1);
+        let next = sent(&world);
+        assert_eq!(pauses(&next), [1]);
+        assert_eq!(looked(&world, series[4].0), 0, "another series has begun");
+        assert_eq!(looked(&world, next[0].0), 0, "the pod is on its way");
+        let after = sent(&world);
+        assert_eq!(
+            (after.len(), after[0].0.run_at),
+            (2, next[0].0.run_at),
+            "a run is due as before"
+        );
+    }
+
+    #[test]
+    fn series_grow_while_nothing_changes() {
+        let world = World::new();
+        scheduled(&world);
+        let series = sent(&world);
+        world.cluster.add_pods([pending_pod("web-0")]);
+        looked(&world, series[0].0);
+        let mut lengths = Vec::new();
+        for _ in 0..6 {
+            let series = sent(&world);
+            lengths.push(series.len());
+            let (last, _) = series.last().copied().unwrap();
+            looked(&world, Look { run_at: None, ..last });
+        }
+        assert_eq!(lengths, [1, 2, 4, 8, 12, 12]);
     }
 
     #[test]
@@ -187,56 +290,73 @@ mod tests {
         let world = World::new();
         world.cluster.add_pods([pending_pod("web-0")]);
         scheduled(&world);
-        let (own, _) = last(&world).unwrap();
+        let (own, _) = sent(&world)[0];
         let due = own.run_at.expect("a pod is pending");
         world.advance(due.duration_since(world.clock.now()).as_secs());
         assert_eq!(looked(&world, own), 1);
     }
 
     #[test]
+    fn no_look_comes_after_the_moment_at_which_a_run_is_due() {
+        let now = Timestamp::UNIX_EPOCH;
+        let pauses = |due, looks| {
+            let run_at = Some(now + SignedDuration::from_secs(due));
+            let pauses = Afterwards { run_at, pause: LOOK_INTERVAL, looks }.pauses(now);
+            pauses.iter().map(SignedDuration::as_secs).collect::<Vec<_>>()
+        };
+        assert_eq!(pauses(12, 12), [5, 10, 12]);
+        assert_eq!(pauses(5, 12), [5]);
+        assert_eq!(pauses(-3, 12), [1]);
+        assert_eq!(pauses(300, 2), [5, 10]);
+    }
+
+    #[test]
     fn a_message_that_comes_twice_or_late_does_nothing() {
         let world = World::new();
         scheduled(&world);
-        let (own, _) = last(&world).unwrap();
-        looked(&world, own);
-        let sent = looks_sent(&world);
-        looked(&world, own);
-        assert_eq!(looks_sent(&world), sent, "it came twice");
-        let (late, _) = last(&world).unwrap();
+        let (last, _) = sent(&world)[11];
+        looked(&world, last);
+        assert_eq!(sent(&world).len(), 12);
+        looked(&world, last);
+        assert_eq!(sent(&world), [], "it came twice");
         scheduled(&world);
-        let sent = looks_sent(&world);
-        looked(&world, late);
-        assert_eq!(looks_sent(&world), sent, "the schedule has begun a new chain");
+        sent(&world);
+        world.cluster.add_pods([pending_pod("web-0")]);
+        assert_eq!(looked(&world, last), 0, "the schedule has begun a new series");
+        assert_eq!(sent(&world), []);
     }
 
     #[test]
-    fn where_nothing_may_be_done_the_chain_ends() {
+    fn where_nothing_may_be_done_the_series_ends() {
         let world = World::new();
         scheduled(&world);
-        let (own, _) = last(&world).unwrap();
+        let (own, _) = sent(&world)[11];
         world.store.controls.borrow_mut().insert(MODE.into(), "paused".into());
         scheduled(&world);
-        let sent = looks_sent(&world);
         looked(&world, own);
-        assert_eq!(looks_sent(&world), sent);
+        assert_eq!(sent(&world), []);
     }
 
     #[test]
-    fn a_look_that_fails_is_reported_and_the_chain_goes_on() {
+    fn a_look_that_fails_is_reported_and_others_come() {
         let world = World::new();
         scheduled(&world);
-        let (own, _) = last(&world).unwrap();
-        world.cluster.watch_fails.set(true);
-        let mut errors = 0;
-        let run = Run { wakes: true, ..world.run("look") };
-        block_on(look(&world, &run, own, |result| errors += usize::from(result.is_err())));
-        assert_eq!((errors, last(&world).unwrap().0.link), (1, own.link + 1));
+        let series = sent(&world);
+        let errors = |own| {
+            world.cluster.watch_fails.set(true);
+            let mut errors = 0;
+            let run = Run { wakes: true, ..world.run("look") };
+            block_on(look(&world, &run, own, |result| errors += usize::from(result.is_err())));
+            errors
+        };
+        assert_eq!((errors(series[0].0), sent(&world).len()), (1, 0));
+        assert_eq!((errors(series[11].0), sent(&world).len()), (1, 12));
     }
 
     #[test]
-    fn without_queues_there_is_no_chain() {
+    fn without_queues_there_are_no_looks() {
         let world = World::new();
         block_on(begin_looking(&world, &world.run("scheduled"), |_| {}));
-        assert_eq!(looks_sent(&world), 0);
+        assert_eq!(sent(&world), []);
     }
 }

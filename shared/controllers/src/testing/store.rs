@@ -326,6 +326,10 @@ impl ClaimStore for FakeStore {
         Ok(Some(*last))
     }
 
+    async fn last_link(&self, function: FunctionName) -> Result<Option<u64>, PortError> {
+        Ok(self.chains.borrow().get(&function).copied())
+    }
+
     async fn note_success(&self, function: FunctionName, now: Timestamp) -> Result<(), PortError> {
         let mut successes = self.successes.borrow_mut();
         let last = successes.entry(function).or_insert(now);

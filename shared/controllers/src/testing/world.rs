@@ -230,6 +230,13 @@ impl Wakes for FakeWakes {
         self.sent.borrow_mut().push(wake);
         Ok(())
     }
+
+    async fn wake_all(&self, wakes: &[Wake]) -> Result<(), PortError> {
+        for wake in wakes {
+            self.wake(*wake).await?;
+        }
+        Ok(())
+    }
 }
 
 impl Clock for FakeClock {

@@ -289,6 +289,10 @@ impl ClaimStore for SharedWorld {
         Ok(self.call("UpdateItem chain").await?.store.advance_chain(function, after))
     }
 
+    async fn last_link(&self, function: FunctionName) -> Result<Option<u64>, PortError> {
+        Ok(self.call("GetItem chain").await?.store.last_link(function))
+    }
+
     async fn note_success(&self, function: FunctionName, now: Timestamp) -> Result<(), PortError> {
         let mut world = self.call("UpdateItem successes").await?;
         let last = world.store.successes.entry(function).or_insert(now);

@@ -172,4 +172,9 @@ impl Wakes for SharedWorld {
         self.call("SendMessage").await?.wakes.push(wake);
         Ok(())
     }
+
+    async fn wake_all(&self, wakes: &[Wake]) -> Result<(), PortError> {
+        self.call("SendMessage").await?.wakes.extend(wakes);
+        Ok(())
+    }
 }

@@ -31,6 +31,8 @@ const POLL_EVERY: Duration = Duration::from_millis(20);
 /// look ten times and more.
 const HALF: Duration = Duration::from_secs(30);
 const LOOKS: std::ops::RangeInclusive<usize> = 3..=7;
+/// The messages that are sent at once for a minute in which nothing happens.
+const SERIES: u32 = 12;
 /// From a pod to the request for its node, for 95 of 100 pods.
 const REACTION: Duration = Duration::from_secs(6);
 
@@ -67,10 +69,23 @@ impl<'w> Looking<'w> {
         Ok(batch(&body.context("a message")?))
     }
 
+    /// Invokes provisioning with a message.
+    async fn look(&mut self, message: &Value) -> Result<()> {
+        self.stack.provisioning.invoke(message).await?.answer().map(drop)
+    }
+
     /// How many messages are in the queue, due or not.
     async fn messages(&self) -> Result<u32> {
         self.aws.count_messages(&self.queue).await
     }
+}
+
+/// The last message of the series that a message is of.
+fn last_of(message: &Value) -> Result<Value> {
+    let body = message["Records"][0]["body"].as_str().context("a body")?;
+    let mut body: Value = serde_json::from_str(body)?;
+    body["look"]["nextSeries"] = SERIES.into();
+    Ok(batch(&body.to_string()))
 }
 
 /// The event that Lambda makes of a message.
@@ -102,9 +117,9 @@ async fn however_messages_come_there_is_one_chain_of_looks(world: Arc<World>) ->
     let message = looking.message().await?;
     // It is delivered three times, the last time late.
     for _ in 0..2 {
-        looking.stack.provisioning.invoke(&message).await?.answer()?;
+        looking.look(&message).await?;
     }
-    ensure!(looking.messages().await? == 1, "a message that came twice made a second chain");
+    ensure!(looking.messages().await? == SERIES - 1, "a look that found nothing sent messages");
     let mut looks = 0;
     let Looking { aws, queue, stack, .. } = &mut looking;
     let delivered = deliver(aws, queue, &mut stack.provisioning, |_| looks += 1);
@@ -113,12 +128,25 @@ async fn however_messages_come_there_is_one_chain_of_looks(world: Arc<World>) ->
     }
     ensure!(LOOKS.contains(&looks), "{looks} looks in {HALF:?}");
     looking.stack.provisioning.cool().await?;
-    looking.stack.provisioning.invoke(&message).await?.answer()?;
+    looking.look(&message).await?;
+    // No event of the minute comes: the last look begins another series, once.
+    let before = looking.messages().await?;
+    let last = last_of(&message)?;
+    for _ in 0..2 {
+        looking.look(&last).await?;
+    }
+    ensure!(looking.messages().await? == before + SERIES, "a second series has begun");
     looking.minute().await?;
-    // The one of the chain before, and the one of the new one.
-    let before = looking.message().await?;
-    looking.stack.provisioning.invoke(&before).await?.answer()?;
-    ensure!(looking.messages().await? <= 1, "the schedule made a second chain");
+    let before = looking.messages().await?;
+    for _ in 0..2 {
+        let overtaken = looking.message().await?;
+        looking.look(&overtaken).await?;
+    }
+    looking.look(&last).await?;
+    ensure!(
+        looking.messages().await? == before - 2,
+        "the schedule has not ended the series before"
+    );
     Ok(())
 }
 
@@ -130,24 +158,25 @@ async fn a_chain_of_looks_that_broke_begins_anew_with_the_next_minute(
     for (action, moment, left) in [
         ("dynamodb:UpdateItem", Moment::Before, 0),
         ("dynamodb:UpdateItem", Moment::After, 0),
-        ("sqs:SendMessage", Moment::Before, 0),
-        ("sqs:SendMessage", Moment::After, 1),
+        ("sqs:SendMessageBatch", Moment::Before, 0),
+        // Of the two batches that a series takes.
+        ("sqs:SendMessageBatch", Moment::After, 10),
     ] {
+        looking.aws.empty_queue(&looking.queue).await?;
         looking.minute().await?;
-        let message = looking.message().await?;
+        let last = last_of(&looking.message().await?)?;
+        let before = looking.messages().await?;
         let mut trap = world.traffic.trap_action(&caller, action, moment);
-        let invocation = looking.stack.provisioning.invoke_into(&message, &mut trap).await?;
+        let invocation = looking.stack.provisioning.invoke_into(&last, &mut trap).await?;
         ensure!(was_killed(&invocation), "{action}: it was not killed");
-        let messages = looking.messages().await?;
-        ensure!(messages == left, "{moment:?} {action}: {messages} messages are left");
+        let sent = looking.messages().await? - before;
+        ensure!(sent == left, "{moment:?} {action}: {sent} messages were sent");
         // SQS delivers again what nobody deleted.
-        looking.stack.provisioning.invoke(&message).await?.answer()?;
-        let is_alive = looking.messages().await? == 1;
-        let goes_on = left == 1 || (action, moment) == ("dynamodb:UpdateItem", Moment::Before);
-        ensure!(is_alive == goes_on, "{moment:?} {action}: a chain goes on: {is_alive}");
-        if is_alive {
-            looking.message().await?;
-        }
+        looking.look(&last).await?;
+        let sent = looking.messages().await? - before;
+        let goes_on = (action, moment) == ("dynamodb:UpdateItem", Moment::Before);
+        let expected = if goes_on { SERIES } else { left };
+        ensure!(sent == expected, "{moment:?} {action}: {sent} messages were sent after all");
     }
     Ok(())
 }
@@ -158,11 +187,13 @@ async fn while_a_cluster_is_paused_nobody_looks(world: Arc<World>) -> Result<()>
     looking.world.set_control("mode", "paused").await?;
     looking.minute().await?;
     let message = looking.message().await?;
-    looking.stack.provisioning.invoke(&message).await?.answer()?;
-    ensure!(looking.messages().await? == 0, "the chain goes on");
+    let before = looking.messages().await?;
+    looking.look(&message).await?;
+    looking.look(&last_of(&message)?).await?;
+    ensure!(looking.messages().await? == before, "somebody looks still");
     looking.world.set_control("mode", "active").await?;
     looking.minute().await?;
-    ensure!(looking.messages().await? == 1, "no chain has begun");
+    ensure!(looking.messages().await? == before + SERIES, "nobody looks");
     Ok(())
 }
 
