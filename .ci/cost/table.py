@@ -32,7 +32,7 @@ PROVISIONING, LIFECYCLE, DISRUPTION = (0.18, 2.0, 3.0), (0.33, 0.40, 3.0), (0.21
 STAYS = 57.0
 # What is remembered of spot: one query a run, strongly consistent, of 4 KB with up to 40 offerings.
 SPOT_READS = 1
-# Of a minute's calls to DynamoDB in an idle hour, all functions together, without what the next two lines count.
+# Of a minute's calls to DynamoDB in an idle hour, all functions together, without looks and what the next two lines count.
 WRITES, READS = 14.25, 16
 # Strongly consistent reads that one claim takes: 2.65 KB of the table, in units of 4 KB.
 READS_A_CLAIM = 2 / 3
@@ -42,8 +42,9 @@ ANNOUNCEMENT_READS = 1
 # process that starts cold, of which one in two hours is assumed.
 CLAIM_LISTS = 1 / 20 + 1 / 120
 LOOKS, LOOK_SECONDS = 12, 0.026
-# A message is sent, received and deleted.
-MESSAGE = 3 * SQS_REQUEST
+# Messages are sent for a minute at once, in batches of ten at most; each is received and deleted. Beginning a series is a write.
+BATCHES, SERIES_WRITES = 2, 1
+RECEIVED = 2
 # Lambda polls a queue with five pollers, each waiting for 20 s.
 POLLS = 5 * 3
 CATALOG = 0.06
@@ -103,7 +104,7 @@ def month(mode):
     row(
         "DynamoDB, leases and small reads",
         (
-            MINUTES * (WRITE * (WRITES + looks) + READ * READS)
+            MINUTES * (WRITE * (WRITES + (SERIES_WRITES if looks else 0)) + READ * (READS + looks))
             for _ in each
         ),
     )
@@ -118,7 +119,8 @@ def month(mode):
         "DynamoDB, what is remembered of spot",
         (MINUTES * READ * SPOT_READS * 3 for _ in each),
     )
-    row("SQS, messages", (MINUTES * MESSAGE * looks for _ in each))
+    messages = BATCHES + RECEIVED * looks if looks else 0
+    row("SQS, messages", (MINUTES * SQS_REQUEST * messages for _ in each))
     row("SQS, Lambda's polling", (MINUTES * SQS_REQUEST * POLLS * queues(mode) for _ in each))
     row(f"{essential()} metrics that always have a figure", (METRIC * essential() for _ in each))
     row(f"{alarms('essential')} alarms", (ALARM * alarms("essential") for _ in each))

@@ -167,9 +167,10 @@ impl SharedBudget {
     async fn take(&self, bucket: Bucket, limit: Limit, wanted: u32) -> Result<Answer, PortError> {
         let now = (self.now)().as_microsecond();
         let seems_full = self.seems_full(bucket, now);
-        let first = match seems_full {
-            true => self.open(bucket, limit, now, wanted).await?,
-            false => self.draw(bucket, limit, now, wanted).await?,
+        let first = if seems_full {
+            self.open(bucket, limit, now, wanted).await?
+        } else {
+            self.draw(bucket, limit, now, wanted).await?
         };
         let Err(Refused { full_at }) = first else { return Ok(Answer::Taken(wanted)) };
         let (second, tokens) = match grant(full_at, now, limit, wanted) {

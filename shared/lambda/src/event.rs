@@ -128,8 +128,8 @@ impl ClusterEvent {
     }
 }
 
-/// One of a series of looks. A run is due at once where its moment cannot be read: one too many does
-/// no harm.
+/// One of a series of looks. A run is due at once where its moment cannot be read: one too many
+/// does no harm.
 fn look(value: &Value) -> Option<Look> {
     let link = value.get("link").and_then(Value::as_u64)?;
     let moment = value.get("runAt").and_then(Value::as_str);

@@ -96,11 +96,6 @@ impl Aws {
         Ok(Some(body.replace("&quot;", "\"")))
     }
 
-    /// Deletes all messages of a queue.
-    pub async fn empty_queue(&self, queue: &str) -> Result<()> {
-        self.call("sqs", SQS, "PurgeQueue", &[("QueueUrl", queue)]).await.map(drop)
-    }
-
     /// How many messages are in a queue, those included that are not due yet.
     pub async fn count_messages(&self, queue: &str) -> Result<u32> {
         let parameters = [("QueueUrl", queue), ("AttributeName.1", "All")];

@@ -60,8 +60,8 @@ impl KnownResolutions {
     }
 }
 
-/// Whether what the class resolves to changes from minute to minute: it counts free addresses, waits
-/// for images to grow old enough, or has capacity reservations, which end.
+/// Whether what the class resolves to changes from minute to minute: it counts free addresses,
+/// waits for images to grow old enough, or has capacity reservations, which end.
 fn moves(class: &Ec2NodeClass) -> bool {
     class.addresses.is_some()
         || class.image_age.min.is_some()

@@ -91,7 +91,7 @@ pub async fn look<P: Ports>(
     Look { link, run_at, next_series }: Look,
     mut report: impl FnMut(Result<RunOutcome<ProvisioningReport>, PortError>),
 ) {
-    // Before the cluster is asked, which counts as seen what it has told once.
+    // Before the cluster is asked, which reports each pod once.
     match ports.store().last_link(FunctionName::Provisioning).await {
         Ok(last) if last == Some(link) => {}
         Ok(_) => return,

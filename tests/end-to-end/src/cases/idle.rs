@@ -88,8 +88,10 @@ struct Used {
 struct UsedByFunction {
     scheduled: usize,
     by_message: usize,
-    /// With the share of a CPU that its memory comes with.
+    /// Of scheduled invocations, with the share of a CPU that its memory comes with.
     billed: Duration,
+    /// The same of invocations by message.
+    billed_by_message: Duration,
     cpu: Duration,
     memory_kib: u64,
 }
@@ -101,10 +103,11 @@ impl fmt::Display for Used {
         for (name, own) in &self.functions {
             write!(
                 f,
-                "{name} {} + {} by message, {:.0?} billed, {:.0?} CPU, {} MiB; ",
+                "{name} {} + {} by message, {} + {} ms billed, {:.0?} CPU, {} MiB; ",
                 own.scheduled,
                 own.by_message,
-                own.billed,
+                own.billed.as_millis(),
+                own.billed_by_message.as_millis(),
                 own.cpu,
                 own.memory_kib / 1024
             )?;
@@ -136,7 +139,8 @@ impl Served<'_> {
                 next += MINUTE;
                 let invocation = self.function.invoke(self.event).await?;
                 used.scheduled += 1;
-                used.add(&invocation, self.memory)?;
+                let billed = used.add(&invocation, self.memory)?;
+                used.billed += billed;
                 continue;
             }
             if let Some((aws, queue)) = self.queue.take() {
@@ -145,7 +149,8 @@ impl Served<'_> {
                     messages += 1;
                     used.by_message += 1;
                     let invocation = self.function.invoke(&batch(&body)).await?;
-                    used.add(&invocation, self.memory)?;
+                    let billed = used.add(&invocation, self.memory)?;
+                    used.billed_by_message += billed;
                     continue;
                 }
             }
@@ -156,12 +161,12 @@ impl Served<'_> {
 }
 
 impl UsedByFunction {
-    fn add(&mut self, invocation: &Invocation, memory: f64) -> Result<()> {
+    /// Adds an invocation; returns what of it is billed.
+    fn add(&mut self, invocation: &Invocation, memory: f64) -> Result<Duration> {
         invocation.answer()?;
-        self.billed += invocation.billed_with(memory / MEMORY_OF_A_CPU);
         self.cpu += invocation.cpu;
         self.memory_kib = self.memory_kib.max(invocation.peak_memory_kib);
-        Ok(())
+        Ok(invocation.billed_with(memory / MEMORY_OF_A_CPU))
     }
 }
 

@@ -34,6 +34,8 @@ crate::cases![
 
 const MEMORY_KIB: u64 = 512 * 1024;
 const WATCHER_MEMORY_KIB: u64 = 128 * 1024;
+/// Longer than it takes the watcher to list what it watches.
+const WATCHES_FOR: Duration = Duration::from_secs(30);
 
 /// The share of a CPU that Lambda gives for 512 MB: a whole one comes with 1,769 MB.
 ///
@@ -235,6 +237,7 @@ async fn a_tick_stays_cheap_as_the_cluster_grows(world: Arc<World>) -> Result<()
     let sizes = std::env::var("OUTRIGGER_END_TO_END_NODES").unwrap_or_else(|_| "10,200".to_owned());
     world.kubelets.change(|habits| habits.paused = true);
     let mut stack = with_defaults(&world).await?;
+    let (mut watcher, _) = stack.watcher(&world).await?;
     let mut made = 0;
     for size in sizes.split(',') {
         let size: usize = size.trim().parse()?;
@@ -264,6 +267,17 @@ async fn a_tick_stays_cheap_as_the_cluster_grows(world: Arc<World>) -> Result<()
             ));
             ensure!(warm.peak_memory_kib < MEMORY_KIB, "{name} takes {} KiB", warm.peak_memory_kib);
         }
+        watcher.cool().await?;
+        let watched = watcher.invoke_within(&watch(), WATCHES_FOR).await?;
+        watched.answer()?;
+        let memory = watched.peak_memory_kib;
+        crate::figures::say(format!(
+            "{size} nodes, {} pods: watcher {:.0?} CPU, peak memory {} MiB",
+            size * 10,
+            watched.cpu,
+            memory / 1024
+        ));
+        ensure!(memory < WATCHER_MEMORY_KIB, "the watcher takes {memory} KiB");
     }
     Ok(())
 }
@@ -290,6 +304,14 @@ pub(super) async fn grow(world: &World, nodes: std::ops::Range<usize>) -> Result
 }
 
 fn node_object(name: &str) -> Result<Node> {
+    // A kubelet names up to fifty images, which is most of a Node.
+    let images: Vec<_> = (0..50)
+        .map(|image| {
+            let repository = format!("602401143452.dkr.ecr.us-east-1.amazonaws.com/shop/{image}");
+            let digest = format!("{repository}@sha256:{image:064}");
+            json!({"names": [digest, format!("{repository}:v1.2.3")], "sizeBytes": 50_000_000})
+        })
+        .collect();
     let resources =
         json!({"cpu": "2", "memory": "7577Mi", "pods": "29", "ephemeral-storage": "20Gi"});
     Ok(serde_json::from_value(json!({
@@ -302,7 +324,7 @@ fn node_object(name: &str) -> Result<Node> {
             "eks.amazonaws.com/nodegroup": "static",
         }},
         "spec": {"providerID": format!("aws:///us-east-1a/{name}")},
-        "status": {"capacity": resources, "allocatable": resources},
+        "status": {"capacity": resources, "allocatable": resources, "images": images},
     }))?)
 }
 
