@@ -27,13 +27,13 @@ METRIC, ALARM = 0.30, 0.10
 
 GB, WATCHER_GB = 0.5, 0.125
 # Seconds of a warm run in which nothing happens, with 0.29 CPU: see the page's "Measured".
-PROVISIONING, LIFECYCLE, DISRUPTION = (0.18, 2.0, 3.0), (0.33, 0.40, 3.0), (0.21, 0.38, 2.0)
+PROVISIONING, LIFECYCLE, DISRUPTION = (0.23, 2.0, 6.0), (0.34, 0.59, 5.0), (0.25, 2.0, 5.0)
 # The watcher stays for so long of each minute.
 STAYS = 57.0
 # What is remembered of spot: one query a run, strongly consistent, of 4 KB with up to 40 offerings.
 SPOT_READS = 1
 # Of a minute's calls to DynamoDB in an idle hour, all functions together, without looks and what the next two lines count.
-WRITES, READS = 14.25, 16
+WRITES, READS = 8.6, 16
 # Strongly consistent reads that one claim takes: 2.65 KB of the table, in units of 4 KB.
 READS_A_CLAIM = 2 / 3
 # Leases and announcements of writes, which every run reads: below 4 KB.
@@ -41,7 +41,7 @@ ANNOUNCEMENT_READS = 1
 # How often a function reads all claims in a minute in which nobody writes one: every 20 minutes (`CLAIMS_TTL`), and in each
 # process that starts cold, of which one in two hours is assumed.
 CLAIM_LISTS = 1 / 20 + 1 / 120
-LOOKS, LOOK_SECONDS = 12, 0.026
+LOOKS, LOOK_SECONDS = 12, 0.049
 # Messages are sent for a minute at once, in batches of ten at most; each is received and deleted. Beginning a series is a write.
 BATCHES, SERIES_WRITES = 2, 1
 RECEIVED = 2
