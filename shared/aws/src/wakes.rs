@@ -143,6 +143,7 @@ fn delay_seconds(after: SignedDuration) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testkit::script::Script;
     use domain::Timestamp;
 
     #[test]
@@ -168,5 +169,68 @@ mod tests {
         assert_eq!(delay_seconds(SignedDuration::from_millis(14_001)), 15);
         assert_eq!(delay_seconds(SignedDuration::from_hours(1)), 900);
         assert_eq!(delay_seconds(SignedDuration::from_secs(-1)), 0);
+    }
+
+    fn queues(script: &Script) -> ClusterQueues {
+        let url = "https://sqs.us-east-1.amazonaws.com/123456789012/provisioning".into();
+        let urls = BTreeMap::from([(FunctionName::Provisioning, url)]);
+        Queues::new(&script.config(), urls).of_cluster(&"prod".into())
+    }
+
+    fn wakes(count: i64) -> Vec<Wake> {
+        let after = |index| SignedDuration::from_secs(5 * (index + 1));
+        let function = FunctionName::Provisioning;
+        (0..count)
+            .map(|index| Wake { function, continues: None, after: after(index), look: None })
+            .collect()
+    }
+
+    /// What SQS answers to a batch of which it takes some.
+    fn taken(sent: &[&str], failed: &[&str]) -> serde_json::Value {
+        let in_order = |id: &&str| json!({"Id": id, "MessageId": "m", "MD5OfMessageBody": "0"});
+        let refused = |id: &&str| json!({"Id": id, "SenderFault": false, "Code": "InternalError"});
+        let sent: Vec<_> = sent.iter().map(in_order).collect();
+        let failed: Vec<_> = failed.iter().map(refused).collect();
+        json!({"Successful": sent, "Failed": failed})
+    }
+
+    /// The ids of the messages of each batch.
+    fn asked(script: &Script) -> Vec<Vec<String>> {
+        let ids = |body: &String| {
+            let body: serde_json::Value = serde_json::from_str(body).unwrap();
+            let entries = body["Entries"].as_array().cloned().unwrap_or_default();
+            entries.iter().map(|own| own["Id"].as_str().unwrap().to_owned()).collect()
+        };
+        script.asked("SendMessageBatch").iter().map(ids).collect()
+    }
+
+    #[tokio::test]
+    async fn what_a_batch_leaves_behind_is_sent_again() {
+        let script = Script::default()
+            .answers_json("SendMessageBatch", &taken(&["0", "2"], &["1"]))
+            .answers_json("SendMessageBatch", &taken(&["1"], &[]));
+        queues(&script).wake_all(&wakes(3)).await.unwrap();
+        assert_eq!(asked(&script), [vec!["0", "1", "2"], vec!["1"]]);
+    }
+
+    #[tokio::test]
+    async fn more_messages_than_a_batch_takes_are_sent_in_several() {
+        let all = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
+        let script = Script::default()
+            .answers_json("SendMessageBatch", &taken(&all, &[]))
+            .answers_json("SendMessageBatch", &taken(&all[..2], &[]));
+        queues(&script).wake_all(&wakes(12)).await.unwrap();
+        assert_eq!(asked(&script), [all.to_vec(), all[..2].to_vec()]);
+    }
+
+    #[tokio::test]
+    async fn messages_that_are_never_taken_are_an_error() {
+        let refused = taken(&["0"], &["1"]);
+        let script = Script::default()
+            .answers_json("SendMessageBatch", &refused)
+            .answers_json("SendMessageBatch", &taken(&[], &["1"]))
+            .answers_json("SendMessageBatch", &taken(&[], &["1"]));
+        let error = queues(&script).wake_all(&wakes(2)).await.unwrap_err();
+        assert!(error.message.contains("1 of 2 messages were not sent: InternalError"), "{error}");
     }
 }
