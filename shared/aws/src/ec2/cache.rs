@@ -42,14 +42,9 @@ impl KnownResolutions {
         is_fresh.then(|| own.resolution.clone())
     }
 
-    /// Remembers what the class resolves to now; forgets it where a part was not found, since that
-    /// may be mended any moment.
+    /// Remembers what the class resolves to now, every part of it.
     pub(super) fn insert(&self, class: &Ec2NodeClass, resolution: &NodeClassResolution) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if moves(class) || !is_whole(resolution) {
-            known.remove(&class.name);
-            return;
-        }
         let own = KnownResolution {
             uid: class.uid.clone(),
             spec: class.spec.clone(),
@@ -66,26 +61,6 @@ fn moves(class: &Ec2NodeClass) -> bool {
     class.addresses.is_some()
         || class.image_age.min.is_some()
         || !class.spec.capacity_reservation_selector_terms.is_empty()
-}
-
-fn is_whole(resolution: &NodeClassResolution) -> bool {
-    let NodeClassResolution {
-        subnets,
-        security_groups,
-        amis,
-        instance_profile,
-        capacity_reservations,
-        placement_group,
-        validation,
-        ..
-    } = resolution;
-    subnets.is_ok()
-        && security_groups.is_ok()
-        && amis.is_ok()
-        && instance_profile.is_ok()
-        && capacity_reservations.is_ok()
-        && placement_group.is_ok()
-        && validation.is_ok()
 }
 
 /// Instance profiles and the role that each was last known to have.

@@ -24,7 +24,10 @@ impl Ec2 {
             return known;
         }
         let resolution = self.resolved_now(class).await;
-        self.resolutions.insert(class, &resolution);
+        // What was not found may be mended any moment.
+        if resolution.validation.is_ok() && with_status(class, &resolution).is_some() {
+            self.resolutions.insert(class, &resolution);
+        }
         resolution
     }
 
