@@ -155,14 +155,18 @@ impl<'m, 'a> Funnel<'m, 'a> {
         }
     }
 
-    /// Keeps types on which DaemonSets open none of the ports.
+    /// Keeps types on which DaemonSets open none of the ports in some zone.
     pub(super) fn free_ports(&mut self, ports: &[HostPort]) {
         if ports.is_empty() {
             return;
         }
+        let zones = self.left.zones;
         self.keep(Filter::HostPorts, |pool, index| {
             let open = &pool.types[index].overhead.ports;
-            !ports.iter().any(|port| open.iter().any(|other| other.conflicts_with(port)))
+            let is_taken = |zone| {
+                ports.iter().any(|port| open.iter().any(|other| other.conflicts_in(zone, port)))
+            };
+            pool.zones_in(zones).any(|(_, zone)| !is_taken(zone))
         });
     }
 

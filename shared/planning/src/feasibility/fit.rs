@@ -2,10 +2,11 @@
 
 use std::rc::Rc;
 
+use domain::Text;
 use domain::reason::NodePoolUnfit;
 use domain::taint::{TaintEffect, first_untolerated, tolerated};
 
-use crate::ids::{PoolIx, TypeIx};
+use crate::ids::{PoolIx, TypeIx, ZoneIx};
 use crate::model::Model;
 use crate::model::intern::ConjunctionId;
 use crate::model::memo::Memo;
@@ -96,7 +97,7 @@ pub(crate) fn pool_fit(
     }
     let mut compatible = memo.compatible(model, pool, conjunction)?;
     if !shape.spec.host_ports.is_empty() {
-        compatible = Rc::new(without_port_conflicts(pool, shape, &compatible)?);
+        compatible = Rc::new(without_port_conflicts(memo, pool, shape, &compatible)?);
     }
     let large_enough =
         compatible.types.iter().any(|index| pool.types[index].has_room_for(&shape.requests));
@@ -116,22 +117,38 @@ pub(crate) fn pool_fit(
     Ok(compatible)
 }
 
+/// Leaves zones in which no DaemonSet opens a port of the pod's, and types with an offering there.
+/// Where the type decides as well, types go that are not free of conflicts in any zone that is
+/// left, and then zones in which another type has one.
 fn without_port_conflicts(
+    memo: &Memo,
     pool: &Pool,
     shape: &Shape,
     compatible: &Compatible,
 ) -> Result<Compatible, NodePoolUnfit> {
+    let taken_in = |zone: &Text, index: TypeIx| {
+        let own = &pool.types[index].overhead.ports;
+        let mut ports = shape.spec.host_ports.iter();
+        ports.find(|port| own.iter().any(|other| other.conflicts_in(zone, port)))
+    };
     let mut left = compatible.clone();
     let mut taken = 0;
+    let zones: Vec<(ZoneIx, &Text)> = pool.zones_in(compatible.zones).collect();
     for index in compatible.types.iter() {
-        let conflict = shape.spec.host_ports.iter().find(|port| {
-            pool.types[index].overhead.ports.iter().any(|other| other.conflicts_with(port))
-        });
-        if let Some(port) = conflict {
+        let conflicts = || zones.iter().map(|(_, zone)| taken_in(zone, index));
+        if let Some(port) = conflicts().flatten().next() {
             taken = port.port;
-            left.types.remove(index);
+            if conflicts().all(|own| own.is_some()) {
+                left.types.remove(index);
+            }
         }
     }
+    for (zone, name) in zones {
+        if left.types.iter().any(|index| taken_in(name, index).is_some()) {
+            left.zones = left.zones.without(zone);
+        }
+    }
+    left.types.intersect_with(&memo.viable(pool, left.zones, left.purchases));
     if left.types.is_empty() { Err(NodePoolUnfit::HostPort(taken)) } else { Ok(left) }
 }
 

@@ -1,6 +1,6 @@
 //! DaemonSets: what each new node must have room for besides its pods.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use domain::Text;
 use domain::instance_type::InstanceType;
@@ -32,7 +32,49 @@ pub(crate) struct Overhead {
     /// Requests, by resource index.
     pub(crate) requests: Vec<i64>,
     /// Host ports they open.
-    pub(crate) ports: Vec<HostPort>,
+    pub(crate) ports: Vec<DaemonPort>,
+}
+
+/// A host port that a DaemonSet opens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DaemonPort {
+    port: HostPort,
+    /// The zones on whose nodes it may be open, by name; `None` for all.
+    zones: Option<Vec<Text>>,
+}
+
+impl DaemonPort {
+    /// Whether a pod that opens the other port cannot be on a node of the zone.
+    pub(crate) fn conflicts_in(&self, zone: &Text, other: &HostPort) -> bool {
+        self.port.conflicts_with(other)
+            && self.zones.as_ref().is_none_or(|zones| zones.contains(zone))
+    }
+}
+
+impl Daemon<'_> {
+    /// The host ports that it opens on nodes of a type, and where.
+    fn ports_on(
+        &self,
+        instance_type: &InstanceType,
+        own: &Requirements,
+        key_kinds: &BTreeMap<Text, KeyKind>,
+    ) -> Vec<DaemonPort> {
+        let ports = &self.spec.host_ports;
+        let names_zones = |term: &Requirements| {
+            term.iter().any(|(key, _)| matches!(key_kinds.get(key), Some(KeyKind::Zone)))
+        };
+        let zones = (!ports.is_empty() && self.terms.iter().any(names_zones)).then(|| {
+            let zones: BTreeSet<&Text> =
+                instance_type.offerings.iter().map(|offering| &offering.zone).collect();
+            let may_run = |zone: &Text| {
+                let mut here = own.clone();
+                here.add(&Requirement::is_in(label::ZONE, [zone.clone()]));
+                self.terms.iter().any(|term| is_possible(term, instance_type, &here, key_kinds))
+            };
+            zones.into_iter().filter(|zone| may_run(zone)).cloned().collect::<Vec<_>>()
+        });
+        ports.iter().map(|port| DaemonPort { port: port.clone(), zones: zones.clone() }).collect()
+    }
 }
 
 impl<'a> Daemons<'a> {
@@ -77,7 +119,7 @@ impl<'a> Daemons<'a> {
                 for (sum, amount) in overhead.requests.iter_mut().zip(&daemon.requests) {
                     *sum += amount;
                 }
-                overhead.ports.extend(daemon.spec.host_ports.iter().cloned());
+                overhead.ports.extend(daemon.ports_on(instance_type, own, key_kinds));
             }
         }
         overhead

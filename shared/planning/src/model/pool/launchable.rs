@@ -234,6 +234,12 @@ impl Pool<'_> {
         &self.zones[index]
     }
 
+    /// The zones of a set, in order.
+    pub(crate) fn zones_in(&self, set: ZoneSet) -> impl Iterator<Item = (ZoneIx, &Text)> {
+        let zones = self.zones.iter_enumerated().take(ZoneSet::MAX_LEN);
+        zones.filter(move |(index, _)| set.contains(*index))
+    }
+
     /// The value of a label that every node of the pool has, whatever is launched.
     pub(crate) fn fixed_label(&self, key: &Text) -> Option<&Text> {
         self.fixed.get(key)

@@ -2,6 +2,7 @@
 
 use domain::label::{ARCH, ZONE};
 use domain::reason::NodePoolUnfit;
+use domain::requirement::Requirement;
 use domain::resource::CPU;
 use domain::taint::TaintEffect;
 
@@ -57,6 +58,18 @@ fn room_is_kept_on_a_node_for_daemons_that_have_not_come() {
     let running = pod("agent-1").cpu(600).on("n1").owned_by(domain::pod::OwnerKind::DaemonSet);
     let plan = with_daemon.pod(running).pod(pod("b").cpu(3400)).plan();
     assert_eq!(place_of(&plan, "b"), Some("n1"));
+}
+
+#[test]
+fn the_host_port_of_a_daemon_in_one_zone_keeps_the_pod_off_that_zone() {
+    let agent = daemon_set_of("agent", pod("agent").host_port(9100).on_nodes_with(ZONE, "a"));
+    let world = cluster().daemon_set(agent);
+    let plan = world.clone().pod(pod("a").host_port(9100)).plan();
+    let claim = claim_of(&plan, "a");
+    let zones = claim.requirements.iter().find(|own| &*own.key == ZONE);
+    assert_eq!(zones, Some(&Requirement::is_in(ZONE, ["b".into(), "c".into()])));
+    let there = pod("a").host_port(9100).on_nodes_with(ZONE, "a");
+    assert_eq!(unfit(&world.pod(there).plan(), "a", "default"), NodePoolUnfit::HostPort(9100));
 }
 
 #[test]
