@@ -113,7 +113,7 @@ impl Placer<'_, '_> {
     }
 
     /// Spreads over other keys than the host name that pods of the shape must keep.
-    pub(super) fn spreads(&self, shape: ShapeIx) -> impl Iterator<Item = GroupIx> {
+    pub(crate) fn spreads(&self, shape: ShapeIx) -> impl Iterator<Item = GroupIx> {
         let groups = &self.topology.groups;
         let owned = self.topology.constraints[shape].owned.iter();
         owned.filter(|owned| owned.weight == 0).map(|owned| owned.group).filter(|group| {

@@ -94,7 +94,7 @@ impl Placer<'_, '_> {
     /// Priority first, then what takes precedence, then those whose spread counts pods that do not
     /// carry it, then the larger, so that what is hard to place is placed while there is room.
     fn order(&self, a: ShapeIx, b: ShapeIx) -> Ordering {
-        let Precedence { shapes, domains, smaller_first } = &self.precedence;
+        let Precedence { shapes, domains, smaller_first, .. } = &self.precedence;
         let domains = |shape| domains.get(&shape).copied().unwrap_or(usize::MAX);
         let (own_a, own_b) = (self.model.shape(a), self.model.shape(b));
         let by_size = own_b.requests[..2]

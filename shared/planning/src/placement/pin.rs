@@ -40,6 +40,8 @@ pub(super) struct PinScore {
     is_avoided: bool,
     /// The weight of broken preferences.
     penalty: i64,
+    /// Pods in its domains that it must be spread with, where an even spread takes precedence.
+    crowd: u32,
 }
 
 /// Domains of one key that a new node may be in.
@@ -51,8 +53,8 @@ struct KeyOptions {
 impl Placer<'_, '_> {
     /// Pins a domain of each key: allowed by every requirement, in a pool without a taint that the
     /// pod would rather avoid, breaking the fewest preferences, then in the heaviest and cheapest
-    /// pool, then by name. A spread is not kept more even than its `maxSkew` requires: the next
-    /// plan would merge nodes that only evenness keeps apart.
+    /// pool, then by name. A spread is not kept more even than its `maxSkew` requires, unless that
+    /// takes precedence: the next plan would merge nodes that only evenness keeps apart.
     pub(super) fn choose(&mut self, shape: ShapeIx, keys: &[Text]) -> Option<Choice> {
         let exclusive = &self.model.shape(shape).volumes.exclusive;
         if exclusive.iter().any(|claim| self.state.exclusive.contains(claim)) {
@@ -126,6 +128,7 @@ impl Placer<'_, '_> {
             let (domain, own) = &domains[number % domains.len()];
             number /= domains.len();
             score.penalty += own.penalty;
+            score.crowd += own.crowd;
             conjunction = self.memo.sets_mut().pinned(conjunction, key, domain)?;
             pins.push((key.clone(), domain.clone()));
         }
@@ -166,6 +169,9 @@ impl Placer<'_, '_> {
         let mut score = PinScore::default();
         for own in constraints.iter().filter(|own| self.topology.groups[own.group].key == *key) {
             let count = self.state.counts(own).by_domain.get(domain).copied().unwrap_or(0);
+            if self.precedence.is_even && own.is_required() {
+                score.crowd += count;
+            }
             if own.allowed.contains(count) {
                 continue;
             }

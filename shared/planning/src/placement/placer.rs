@@ -52,6 +52,9 @@ pub(crate) struct Precedence {
     pub(crate) domains: BTreeMap<ShapeIx, usize>,
     /// Smaller pods before larger ones.
     pub(crate) smaller_first: bool,
+    /// The emptiest of the domains that a pod may be in before the cheapest: of those that are
+    /// spread over several keys, pods in the cheapest may leave the others nowhere to go.
+    pub(crate) is_even: bool,
 }
 
 /// How many pods may be pinned where a packing left some of them.

@@ -62,9 +62,9 @@ pub(super) fn best_attempt(placer: &mut Placer, state: &State, waiting: &[PodIx]
 }
 
 /// Orders worth a try, the likeliest first: the shapes that were ever left before all others, or
-/// the smaller pods; those that may be in the fewest of the domains over which they are spread; and
-/// in the best order so far, each shape of which most pods are left, since together they may take
-/// each other's room.
+/// the smaller pods; all spread evenly, where some must be over several keys; those that may be in
+/// the fewest of the domains over which they are spread; and in the best order so far, each shape
+/// of which most pods are left, since together they may take each other's room.
 fn orders(
     placer: &mut Placer,
     shapes: &BTreeSet<ShapeIx>,
@@ -74,6 +74,9 @@ fn orders(
     let first = |shapes| Precedence { shapes, ..Precedence::default() };
     let mut orders =
         vec![first(shapes.clone()), Precedence { smaller_first: true, ..Precedence::default() }];
+    if shapes.iter().any(|shape| placer.spreads(*shape).nth(1).is_some()) {
+        orders.push(Precedence { is_even: true, ..Precedence::default() });
+    }
     let model = placer.scope().model;
     if waiting.len() + model.nodes.len() > PODS_AND_NODES_MAX {
         return orders;

@@ -31,6 +31,24 @@ fn pods_are_spread_over_zones() {
     assert_eq!(pods_by_zone(&plan), [2, 2, 2]);
 }
 
+/// The cheapest offerings first, six pods would use up the skew of zones `a` and `b` and of
+/// on-demand, the only one that zone `c` has.
+#[test]
+fn pods_in_the_cheapest_domains_leave_others_a_place() {
+    let mut only = instance_type("m.large", 2, 0.10);
+    only.offerings = vec![
+        offering("a", CapacityType::OnDemand, 0.10),
+        offering("b", CapacityType::OnDemand, 0.11),
+        offering("b", CapacityType::Spot, 0.30),
+        offering("c", CapacityType::OnDemand, 0.20),
+    ];
+    let zones = TopologySpreadConstraint { max_skew: 3, ..spread_over(ZONE, WEB) };
+    let purchases = TopologySpreadConstraint { max_skew: 2, ..spread_over(CAPACITY_TYPE, WEB) };
+    let world =
+        cluster().selling(vec![only]).pods(12, &web_with(zones).spread(purchases).cpu(1500));
+    assert_eq!(pods_by_zone(&world.plan()).iter().sum::<usize>(), 12);
+}
+
 #[test]
 fn nodes_that_a_limit_leaves_are_spread_too() {
     let limited = cluster().default_pool(|pool| pool.limits = Resources::new().with(NODES, 4));
