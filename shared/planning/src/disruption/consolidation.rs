@@ -37,7 +37,9 @@ impl<'a> Disruptor<'_, 'a> {
         let waiting = self.waiting(&candidates);
         trials.close_for_good(&self.empty_for_now());
         let search = Search::new(trials, &self.scores, &self.allowance);
-        let SearchOutcome { moves, singles, mut diverging } = search.run(&candidates, waiting);
+        let found = search.run(&candidates, waiting);
+        let SearchOutcome { moves, singles, mut diverging, going } = found;
+        self.going = Some(going);
         let mut refused: BTreeMap<NodeIx, NodePoolUnfit> = BTreeMap::new();
         let mut removed: Vec<NodeIx> = Vec::new();
         for found in moves {

@@ -36,6 +36,9 @@ pub(super) struct Disruptor<'m, 'a> {
     pub(super) disruptions: Vec<PlannedDisruption>,
     pub(super) blocked: Vec<BlockedNode>,
     pub(super) awaiting_budget: Vec<PlannedDisruption>,
+    /// Nodes that consolidation removes in the end if this run removes none; `None` where it was
+    /// not its turn.
+    pub(super) going: Option<Vec<NodeIx>>,
     /// Names of nodes that later disruptions remove.
     pub(super) to_come: BTreeSet<Text>,
     figures: PlanFigures,
@@ -85,6 +88,7 @@ impl<'m, 'a> Disruptor<'m, 'a> {
             disruptions: Vec::new(),
             blocked: Vec::new(),
             awaiting_budget: Vec::new(),
+            going: None,
             to_come: BTreeSet::new(),
         }
     }

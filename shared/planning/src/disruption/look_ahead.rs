@@ -5,9 +5,11 @@
 //! to where nothing more can be removed, and marked: pods are moved once, to nodes that stay, and
 //! the next disruption does not wait until the pods of the last have settled.
 
-use domain::Timestamp;
+use std::collections::BTreeSet;
+
 use domain::plan::{BlockedNode, PlannedDisruption};
 use domain::reason::{DisruptionReason, NotDisruptable};
+use domain::{Text, Timestamp};
 
 use super::budget::Allowance;
 use super::candidate::Candidate;
@@ -28,6 +30,13 @@ impl Disruptor<'_, '_> {
         };
         if self.disruptions.is_empty() && self.blocked.iter().any(is_held) {
             self.awaiting_budget = self.once_free(scheduling, acts_at).into_iter().collect();
+        }
+        // Where nothing is decided, consolidation has found the nodes that go: all that may go now
+        // or later were open to it, as they are here.
+        let is_undecided = self.disruptions.is_empty() && self.awaiting_budget.is_empty();
+        if let Some(going) = self.going.take().filter(|_| is_undecided) {
+            self.to_come = self.names_of(going);
+            return;
         }
         let mut trials = Trials::beyond_windows(self.model, scheduling);
         trials.close_for_good(&self.empty_for_now());
@@ -54,8 +63,11 @@ impl Disruptor<'_, '_> {
         let unlimited = Allowance::unlimited();
         let search = Search::new(&mut trials, &self.scores, &unlimited);
         let to_come = search.go_later(&candidates);
-        let all = going.into_iter().flatten().chain(to_come);
-        self.to_come = all.map(|node| self.model.nodes[node].name.clone()).collect();
+        self.to_come = self.names_of(going.into_iter().flatten().chain(to_come));
+    }
+
+    fn names_of(&self, nodes: impl IntoIterator<Item = NodeIx>) -> BTreeSet<Text> {
+        nodes.into_iter().map(|node| self.model.nodes[node].name.clone()).collect()
     }
 
     /// The best consolidation once the disruptions under way are over.

@@ -2,6 +2,7 @@
 //! pods each topology group counts where. Cheap to clone, so that a removal can be tried out.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use domain::Text;
 use domain::pod::{HostPort, ObjectKey};
@@ -80,10 +81,10 @@ pub(crate) struct State {
     pub(crate) free: Vec<i64>,
     /// Nodes that take no pods.
     pub(crate) closed: IndexVec<NodeIx, bool>,
-    /// Pods that each group selects.
-    pub(crate) matched: IndexVec<GroupIx, Counts>,
-    /// Pods that carry each anti-affinity group.
-    pub(crate) owners: IndexVec<GroupIx, Counts>,
+    /// Pods that each group selects; shared with other states until one counts differently.
+    pub(crate) matched: IndexVec<GroupIx, Rc<Counts>>,
+    /// Pods that carry each anti-affinity group; shared likewise.
+    pub(crate) owners: IndexVec<GroupIx, Rc<Counts>>,
     /// Ports open on nodes.
     pub(crate) ports: FxHashMap<NodeIx, Vec<HostPort>>,
     /// Volumes attached to nodes that have a limit.
@@ -107,8 +108,8 @@ impl State {
         let mut state = Self {
             free: model.nodes.iter().flat_map(|node| node.free.iter().copied()).collect(),
             closed: closed(model),
-            matched: IndexVec::filled(Counts::default(), topology.groups.len()),
-            owners: IndexVec::filled(Counts::default(), topology.groups.len()),
+            matched: IndexVec::filled(Rc::default(), topology.groups.len()),
+            owners: IndexVec::filled(Rc::default(), topology.groups.len()),
             ports: FxHashMap::default(),
             attached: FxHashMap::default(),
             exclusive: FxHashSet::default(),
@@ -147,6 +148,14 @@ impl State {
         }
     }
 
+    fn matched_mut(&mut self, group: GroupIx) -> &mut Counts {
+        Rc::make_mut(&mut self.matched[group])
+    }
+
+    fn owners_mut(&mut self, group: GroupIx) -> &mut Counts {
+        Rc::make_mut(&mut self.owners[group])
+    }
+
     /// Free room of a node.
     pub(crate) fn free(&self, model: &Model, node: NodeIx) -> &[i64] {
         let width = model.resources.len();
@@ -175,9 +184,9 @@ impl State {
                 continue;
             }
             if own.is_by_host() {
-                self.matched[group].change(Some(node), None, by);
+                self.matched_mut(group).change(Some(node), None, by);
             } else {
-                self.matched[group].change(None, view.labels.get(&own.key), by);
+                self.matched_mut(group).change(None, view.labels.get(&own.key), by);
             }
         }
         for owned in constraints.owned.iter().filter(|owned| owned.weight == 0) {
@@ -186,9 +195,9 @@ impl State {
                 continue;
             }
             if own.is_by_host() {
-                self.owners[owned.group].change(Some(node), None, by);
+                self.owners_mut(owned.group).change(Some(node), None, by);
             } else {
-                self.owners[owned.group].change(None, view.labels.get(&own.key), by);
+                self.owners_mut(owned.group).change(None, view.labels.get(&own.key), by);
             }
         }
     }
@@ -228,13 +237,13 @@ impl State {
         for group in constraints.selected_by.iter().copied() {
             let own = &topology.groups[group];
             if own.key == *key && own.counts_nodes_with(taints) {
-                self.matched[group].change(None, Some(domain), 1);
+                self.matched_mut(group).change(None, Some(domain), 1);
             }
         }
         for owned in constraints.owned.iter().filter(|owned| owned.weight == 0) {
             let own = &topology.groups[owned.group];
             if own.rule == Rule::AntiAffinity && own.key == *key {
-                self.owners[owned.group].change(None, Some(domain), 1);
+                self.owners_mut(owned.group).change(None, Some(domain), 1);
             }
         }
     }

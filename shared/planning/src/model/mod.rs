@@ -19,6 +19,7 @@ pub(crate) mod successor;
 mod volume;
 pub(crate) mod weight;
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::Text;
@@ -72,6 +73,8 @@ pub(crate) struct Model<'a> {
     pub(crate) expendable: FxHashSet<PodIx>,
     /// Values of labels that some pool leaves open, as nodes and other pools have them.
     open_labels: BTreeMap<Text, BTreeSet<Text>>,
+    /// See [`Self::key_rank`]; empty until that is asked.
+    key_ranks: OnceCell<IndexVec<PodIx, usize>>,
 }
 
 impl<'a> Model<'a> {
@@ -126,6 +129,7 @@ impl<'a> Model<'a> {
             zones,
             expendable,
             open_labels,
+            key_ranks: OnceCell::new(),
         }
     }
 
@@ -171,6 +175,25 @@ impl<'a> Model<'a> {
     pub(crate) fn pod(&self, pod: PodIx) -> &'a Pod {
         self.shapes.pods[pod]
     }
+
+    /// A number by which pods compare as their keys do, for those who sort pods again and again.
+    pub(crate) fn key_rank(&self, pod: PodIx) -> usize {
+        self.key_ranks.get_or_init(|| key_ranks(&self.shapes.pods))[pod]
+    }
+}
+
+/// The number of different keys that come before that of each pod.
+fn key_ranks(pods: &IndexVec<PodIx, &Pod>) -> IndexVec<PodIx, usize> {
+    let key = |pod: PodIx| &pods[pod].key;
+    let mut order: Vec<PodIx> = pods.indices().collect();
+    order.sort_by(|a, b| key(*a).cmp(key(*b)));
+    let mut ranks = IndexVec::filled(0, pods.len());
+    for (rank, same) in order.chunk_by(|a, b| key(*a) == key(*b)).enumerate() {
+        for pod in same {
+            ranks[*pod] = rank;
+        }
+    }
+    ranks
 }
 
 /// What commitments cover of the nodes of a snapshot; `None` where none holds.

@@ -46,11 +46,11 @@ impl Placer<'_, '_> {
         }
         let mut queue: Vec<(ShapeIx, Vec<PodIx>)> = by_shape.into_iter().collect();
         for (_, pods) in &mut queue {
-            pods.sort_by(|a, b| self.model.pod(*a).key.cmp(&self.model.pod(*b).key));
+            pods.sort_by_key(|pod| self.model.key_rank(*pod));
         }
         queue.sort_by(|a, b| {
             self.order(a.0, b.0)
-                .then_with(|| self.model.pod(a.1[0]).key.cmp(&self.model.pod(b.1[0]).key))
+                .then_with(|| self.model.key_rank(a.1[0]).cmp(&self.model.key_rank(b.1[0])))
         });
         let mut placements = Placements::default();
         self.following_left = FOLLOWING_MAX;

@@ -1,6 +1,7 @@
 //! Choosing domains: which zone, capacity type or other label a new node must have, so that the
 //! topology constraints of its pods hold.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use domain::Text;
@@ -224,21 +225,20 @@ impl Placer<'_, '_> {
         }
         let own = &self.topology.groups[group];
         let spec = self.model.shape(shape).spec;
-        let mut domains: Vec<Text> = self
-            .model
-            .nodes
-            .iter()
+        let nodes = self.model.nodes.iter();
+        let mut of_nodes: BTreeSet<&Text> = BTreeSet::new();
+        let domains_of_nodes = nodes
             .filter(|node| !(self.launches_nodes && node.is_leaving()))
             .filter(|node| own.counts_node(node, spec))
-            .filter_map(|node| node.labels.get(&own.key).cloned())
-            .collect();
+            .filter_map(|node| node.labels.get(&own.key));
+        // Inserted one by one, since most nodes share a few domains: collecting would sort all.
+        of_nodes.extend(domains_of_nodes);
+        let mut domains: BTreeSet<Text> = of_nodes.into_iter().cloned().collect();
         if self.launches_nodes {
             domains.extend(self.launchable(shape, &own.key).iter().cloned());
             domains.extend(counted_domains(self.model, self.memo, shape, own));
         }
-        domains.sort();
-        domains.dedup();
-        let domains = Rc::new(domains);
+        let domains: Rc<Vec<Text>> = Rc::new(domains.into_iter().collect());
         self.eligible.insert((shape, group), domains.clone());
         domains
     }

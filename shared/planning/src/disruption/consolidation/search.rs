@@ -43,6 +43,8 @@ pub(in crate::disruption) struct SearchOutcome {
     /// Candidates whose removal is not worth it where kube-scheduler places their pods, as far as
     /// that was checked.
     pub(super) diverging: BTreeMap<NodeIx, Unconsolidatable>,
+    /// Nodes that are removed in the end, now or later.
+    pub(super) going: Vec<NodeIx>,
 }
 
 /// The search for one run's command.
@@ -114,7 +116,8 @@ impl<'t, 's, 'a> Search<'t, 's, 'a> {
             self.going = self.removable_together();
         }
         let moves = self.moves();
-        SearchOutcome { moves, singles: self.singles, diverging: self.diverging }
+        let Self { singles, diverging, going, .. } = self;
+        SearchOutcome { moves, singles, diverging, going }
     }
 
     /// Evaluates each node alone, and ranks those that can be removed by savings per disruption,
