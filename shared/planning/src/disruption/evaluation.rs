@@ -57,9 +57,13 @@ impl Move {
     /// the others do, as the `Balanced` policy has it with k = 2. By savings alone, large moves
     /// that save little more than small ones would come first.
     pub(super) fn score(&self) -> f64 {
-        let net = (self.savings - self.required).to_f64();
-        net * net / self.disruption.max(f64::MIN_POSITIVE)
+        score(self.savings - self.required, self.disruption)
     }
+}
+
+fn score(net_savings: UsdPerHour, disruption: f64) -> f64 {
+    let net = net_savings.to_f64();
+    net * net / disruption.max(f64::MIN_POSITIVE)
 }
 
 /// Whether removing the nodes saves money if their pods go where they are planned to go: to
@@ -78,6 +82,22 @@ pub(super) fn evaluate_as_planned(
     least_score: Option<f64>,
 ) -> Result<Move, Unconsolidatable> {
     draft(trials, &[], nodes).complete(trials, scores, least_score)
+}
+
+/// Whether a move of the nodes may be worth it, and score `least_score` where there is one: it
+/// would if its pods all found room on nodes that stay. It takes no trial to say so.
+pub(super) fn may_be_worth_it(
+    trials: &Trials,
+    scores: &Scores,
+    nodes: &[NodeIx],
+    least_score: Option<f64>,
+) -> bool {
+    let mut nodes = nodes.to_vec();
+    nodes.sort_unstable();
+    let savings = trials.price_of(&nodes);
+    let required = scores.required_savings(&nodes, 0, UsdPerHour::ZERO);
+    let score = || score(savings - required, scores.disruption(&nodes));
+    savings >= required && least_score.is_none_or(|least| score() >= least)
 }
 
 /// A move whose new nodes are not chosen yet.

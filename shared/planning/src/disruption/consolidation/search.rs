@@ -7,7 +7,9 @@ use domain::reason::{DisruptionReason, Unconsolidatable};
 
 use super::sets::{pairs, prefixes, runs};
 use crate::disruption::budget::Allowance;
-use crate::disruption::evaluation::{Move, draft, evaluate, evaluate_as_planned, robust};
+use crate::disruption::evaluation::{
+    Move, draft, evaluate, evaluate_as_planned, may_be_worth_it, robust,
+};
 use crate::disruption::score::Scores;
 use crate::disruption::trial::Trials;
 use crate::ids::NodeIx;
@@ -251,6 +253,9 @@ impl<'t, 's, 'a> Search<'t, 's, 'a> {
             return;
         }
         let least_score = best.as_ref().map(Move::score);
+        if !may_be_worth_it(self.trials, self.scores, nodes, least_score) {
+            return;
+        }
         let found = evaluate_as_planned(self.trials, self.scores, nodes, least_score);
         let Ok(found) = found else { return };
         let is_better = |found: &Move| best.as_ref().is_none_or(|best| found.is_better_than(best));
