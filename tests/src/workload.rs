@@ -102,7 +102,7 @@ pub fn snapshot(
                 builder::daemon_set("kube-proxy", 100, 64),
                 builder::daemon_set("node-agent", 100, 128),
             ],
-            pods: made.pods,
+            pods: made.pods.into(),
             ..ClusterObjects::default()
         },
         instance_types: market.instance_types()?,

@@ -77,13 +77,14 @@ fn instance_type(name: &str, price: f64) -> InstanceType {
 pub(crate) fn snapshot() -> ClusterSnapshot {
     ClusterSnapshot {
         objects: ClusterObjects {
-            nodes: vec![node("ip-10-0-0-7"), node("ip-10-0-0-1")],
+            nodes: vec![node("ip-10-0-0-7"), node("ip-10-0-0-1")].into(),
             pods: vec![
                 pod("web-0", Some("ip-10-0-0-1")),
                 pod("web-1", Some("ip-10-0-0-7")),
                 pod("web-2", None),
                 pod("api-0", None),
-            ],
+            ]
+            .into(),
             ..ClusterObjects::default()
         },
         instance_types: InstanceTypes {

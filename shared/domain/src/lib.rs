@@ -45,6 +45,7 @@ pub mod schedule;
 pub mod scheduler;
 pub mod selector;
 pub mod settings;
+pub mod shared_list;
 pub mod snapshot;
 pub mod spot;
 pub mod stamp;

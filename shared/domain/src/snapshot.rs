@@ -15,6 +15,7 @@ use crate::pdb::PodDisruptionBudget;
 use crate::pod::{Pod, PodKey};
 use crate::scheduler::SchedulerConfig;
 use crate::settings::Settings;
+use crate::shared_list::SharedList;
 use crate::spot::SpotHistory;
 use crate::volume::{CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass};
 use crate::workload::{DaemonSet, Namespace, PodTemplateObject, Service, Workload};
@@ -32,9 +33,9 @@ pub struct ClusterObjects {
     /// NodeOverlays.
     pub node_overlays: Vec<NodeOverlay>,
     /// Nodes.
-    pub nodes: Vec<Node>,
+    pub nodes: SharedList<Node>,
     /// Pods: bound, pending and terminal.
-    pub pods: Vec<Pod>,
+    pub pods: SharedList<Pod>,
     /// DaemonSets.
     pub daemon_sets: Vec<DaemonSet>,
     /// Replicated workloads that buffers and schedules may refer to.

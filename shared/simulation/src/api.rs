@@ -4,6 +4,7 @@
 //! Source: <https://kubernetes.io/docs/reference/using-api/api-concepts/>.
 
 mod object;
+mod object_list;
 mod pod_index;
 mod table;
 mod workload_id;
@@ -11,6 +12,9 @@ mod workload_id;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use domain::node::Node;
+use domain::pod::Pod;
+use domain::shared_list::SharedList;
 use domain::{Text, Timestamp};
 
 use crate::seed::Seed;
@@ -148,6 +152,16 @@ impl ApiServer {
         T::rows(&self.tables).values().map(|row| &*row.value)
     }
 
+    /// All Nodes by name, as a list to keep.
+    pub(crate) fn node_list(&self) -> SharedList<Node> {
+        self.tables.node_list.borrow_mut().of(&self.tables.nodes)
+    }
+
+    /// All pods by key, as a list to keep.
+    pub(crate) fn pod_list(&self) -> SharedList<Pod> {
+        self.tables.pod_list.borrow_mut().of(&self.tables.pods)
+    }
+
     /// All keys of a kind, in order.
     pub fn keys<T: Object>(&self) -> Vec<T::Key> {
         T::rows(&self.tables).keys().cloned().collect()
@@ -267,7 +281,6 @@ impl ApiServer {
 mod tests {
     use super::*;
     use crate::testing::{node, start};
-    use domain::node::Node;
 
     fn server() -> ApiServer {
         ApiServer::new(Seed::new(1))
@@ -294,6 +307,25 @@ mod tests {
         api.remove::<Node>(&"a".into()).unwrap();
         let changes: Vec<_> = api.events_after(0).iter().map(|event| event.change).collect();
         assert_eq!(changes, [Change::Added, Change::Deleted]);
+    }
+
+    #[test]
+    fn a_list_that_is_kept_stays_as_it_was_and_the_next_has_every_write() {
+        let mut api = server();
+        for name in ["b", "a", "d"] {
+            api.create(node(name).build(), start()).unwrap();
+        }
+        let kept = api.node_list();
+        let names = |list: &SharedList<Node>| -> Vec<Text> {
+            list.iter().map(|node| node.name.clone()).collect()
+        };
+        api.create(node("c").build(), start()).unwrap();
+        api.remove::<Node>(&"a".into()).unwrap();
+        api.update::<Node>(&"b".into(), None, |node| node.taints.push(Node::cordon())).unwrap();
+        assert_eq!(names(&kept), ["a", "b", "d"].map(Text::from));
+        let next = api.node_list();
+        assert_eq!(names(&next), ["b", "c", "d"].map(Text::from));
+        assert!(kept[1].taints.is_empty() && next[0].taints == [Node::cordon()]);
     }
 
     #[test]

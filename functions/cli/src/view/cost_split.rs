@@ -210,8 +210,9 @@ mod tests {
         std::sync::Arc::make_mut(&mut pod.spec).requests = half;
         pod.node_name = Some(name.clone());
         snapshot.objects.nodes.retain(|node| node.name == name);
+        let pods = vec![pod].into();
         snapshot.objects =
-            ClusterObjects { nodes: snapshot.objects.nodes, pods: vec![pod], ..Default::default() };
+            ClusterObjects { nodes: snapshot.objects.nodes, pods, ..Default::default() };
         let (split, price) = split(&snapshot, SplitBy::Namespace);
         assert_eq!(price, testing::usd(0.1008));
         assert_eq!((split.shares.len(), split.shares[0].pods), (1, 1));

@@ -27,7 +27,7 @@ fn world_with(claims: &[&str]) -> Rc<World> {
         world.store.put(record);
     }
     world.boot();
-    let nodes: Vec<Node> = world.cluster.listing.borrow().objects.nodes.clone();
+    let nodes: Vec<Node> = world.cluster.listing.borrow().objects.nodes.to_vec();
     world.cluster.add_pods(nodes.iter().map(|node| pod_on(&format!("pod-{}", node.name), node)));
     world.advance(100);
     Rc::new(world)

@@ -51,7 +51,7 @@ fn initialized_world() -> World {
     world.boot();
     live(&world, 15);
     let bound = pod_on("web-0", &world.node());
-    world.cluster.listing.borrow_mut().objects.pods = vec![bound];
+    world.cluster.listing.borrow_mut().objects.pods = vec![bound].into();
     live(&world, 5);
     assert_eq!(world.store.only_record().phase(), ClaimPhase::Initialized);
     world

@@ -88,8 +88,8 @@ mod tests {
             now: at(200),
             seed: 1,
             listing: listing_of(ClusterObjects {
-                nodes: vec![node_a, node_b],
-                pods,
+                nodes: vec![node_a, node_b].into(),
+                pods: pods.into(),
                 ..ClusterObjects::default()
             }),
             claims: claims.into(),

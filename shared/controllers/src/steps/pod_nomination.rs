@@ -71,8 +71,8 @@ mod tests {
             now: at(60),
             seed: 1,
             listing: listing_of(ClusterObjects {
-                nodes: vec![node_of(&record)],
-                pods: vec![pod],
+                nodes: vec![node_of(&record)].into(),
+                pods: vec![pod].into(),
                 ..ClusterObjects::default()
             }),
             claims: vec![Versioned { record, version: Version(1) }],

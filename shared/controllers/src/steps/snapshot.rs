@@ -13,6 +13,7 @@ use domain::plan::PlannedDisruption;
 use domain::pod::{OwnerKind, Pod, PodKey};
 use domain::resource::{Resources, USD_PER_HOUR};
 use domain::settings::Settings;
+use domain::shared_list::SharedList;
 use domain::snapshot::ClusterSnapshot;
 use domain::spot::SpotHistory;
 use domain::taint::Taint;
@@ -166,15 +167,18 @@ pub fn forget_ending_pods(snapshot: &mut ClusterSnapshot) {
         .filter(|node| !node.is_disrupted() && node.deleted.is_none() && !node.is_not_ready())
         .map(|node| node.name.clone())
         .collect();
-    snapshot.objects.pods.retain(|pod| {
+    let is_forgotten = |pod: &Pod| {
         let ends_soon = pod.deleted.is_some_and(|ends| {
             let left = ends.duration_since(now);
             left >= SignedDuration::ZERO && left <= ENDS_SOON
         });
         let has_successor_waiting = pod.owner_kind() == Some(OwnerKind::StatefulSet);
         let is_on_staying = pod.node_name.as_ref().is_some_and(|node| staying.contains(node));
-        !(ends_soon && is_on_staying && !has_successor_waiting)
-    });
+        ends_soon && is_on_staying && !has_successor_waiting
+    };
+    if snapshot.objects.pods.iter().any(is_forgotten) {
+        snapshot.objects.pods.retain(|pod| !is_forgotten(pod));
+    }
 }
 
 fn node_claims(observed: &ClusterState) -> Vec<NodeClaim> {
@@ -293,7 +297,7 @@ fn least<'a>(mut all: impl Iterator<Item = &'a Resources>) -> Resources {
         .collect()
 }
 
-fn taint_leaving_nodes(observed: &ClusterState, nodes: &mut [Node]) {
+fn taint_leaving_nodes(observed: &ClusterState, nodes: &mut SharedList<Node>) {
     let leaving = leaving_claims(observed);
     let providers: BTreeSet<&Text> = observed
         .claims
@@ -301,9 +305,12 @@ fn taint_leaving_nodes(observed: &ClusterState, nodes: &mut [Node]) {
         .filter(|claim| leaving.contains(&claim.record.claim.name))
         .filter_map(|claim| claim.record.claim.status.provider_id.as_ref())
         .collect();
-    for node in nodes {
+    let lacks_taint = |node: &Node| {
         let is_leaving = node.provider_id.as_ref().is_some_and(|id| providers.contains(id));
-        if is_leaving && !node.is_disrupted() {
+        is_leaving && !node.is_disrupted()
+    };
+    if nodes.iter().any(lacks_taint) {
+        for node in nodes.iter_mut().filter(|node| lacks_taint(node)) {
             node.taints.push(Taint::disrupted());
         }
     }
@@ -349,16 +356,19 @@ impl<'a> OwnNominations<'a> {
 
 /// Clears `status.nominatedNodeName` of pods that no other pod makes way for: this installation
 /// wrote it, or it is out of date.
-fn forget_own_nominations(observed: &ClusterState, pods: &mut [Pod]) {
+fn forget_own_nominations(observed: &ClusterState, pods: &mut SharedList<Pod>) {
     if pods.iter().all(|pod| pod.nominated_node_name.is_none()) {
         return;
     }
     let own = OwnNominations::of(observed);
     let ending = observed.listing.objects.pods.iter().filter(|pod| pod.is_terminating());
     let making_way: BTreeSet<&Text> = ending.filter_map(|pod| pod.node_name.as_ref()).collect();
-    for pod in pods {
+    let is_forgotten = |pod: &Pod| {
         let is_by_preemption = |node: &Text| making_way.contains(node) && !own.includes(pod);
-        if !pod.nominated_node_name.as_ref().is_some_and(is_by_preemption) {
+        pod.nominated_node_name.as_ref().is_some_and(|node| !is_by_preemption(node))
+    };
+    if pods.iter().any(is_forgotten) {
+        for pod in pods.iter_mut().filter(|pod| is_forgotten(pod)) {
             pod.nominated_node_name = None;
         }
     }

@@ -110,6 +110,7 @@ fn collected(
     settled: Settled,
 ) -> CollectedObjects {
     let Settled { pods, workloads, daemon_sets, mut warnings } = settled;
+    let pods = pods.into();
     let workloads = workloads.into_iter().map(|object| object.workload).collect();
     let mut objects = ClusterObjects { pods, workloads, daemon_sets, ..objects };
     drop_foreign(&mut objects, &mut node_claims, &mut warnings);

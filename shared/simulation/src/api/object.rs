@@ -175,6 +175,9 @@ object!(
         version: u64,
     ) {
         tables.pod_index.note_write(before, after, version);
+        if let Some(pod) = before.or(after) {
+            tables.pod_list.get_mut().note_write(pod.key());
+        }
     }
 );
 object!(
@@ -183,7 +186,17 @@ object!(
     Text,
     nodes,
     |node| node.name.clone(),
-    keeps_uid_and_age!();
+    keeps_uid_and_age!();,
+    fn note_write(
+        tables: &mut Tables,
+        before: Option<&Arc<Self>>,
+        after: Option<&Arc<Self>>,
+        _version: u64,
+    ) {
+        if let Some(node) = before.or(after) {
+            tables.node_list.get_mut().note_write(node.key());
+        }
+    }
 );
 object!(
     NodeClaim,

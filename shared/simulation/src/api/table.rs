@@ -1,5 +1,6 @@
 //! Where each kind is kept.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -19,6 +20,7 @@ use domain::volume::{CsiNode, PersistentVolume, PersistentVolumeClaim, StorageCl
 use domain::workload::{Namespace, PodTemplateObject, Service};
 use manifests::{DaemonSetObject, WorkloadObject};
 
+use super::object_list::ObjectList;
 use super::pod_index::PodIndex;
 use super::workload_id::WorkloadId;
 
@@ -37,7 +39,9 @@ pub(super) type Rows<K, T> = BTreeMap<K, Row<T>>;
 pub struct Tables {
     pub(super) pods: Rows<ObjectKey, Pod>,
     pub(super) pod_index: PodIndex,
+    pub(super) pod_list: RefCell<ObjectList<ObjectKey, Pod>>,
     pub(super) nodes: Rows<Text, Node>,
+    pub(super) node_list: RefCell<ObjectList<Text, Node>>,
     pub(super) node_pools: Rows<Text, NodePool>,
     pub(super) node_classes: Rows<Text, Ec2NodeClass>,
     pub(super) node_claims: Rows<Text, NodeClaim>,

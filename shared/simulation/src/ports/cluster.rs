@@ -59,8 +59,8 @@ pub(crate) fn listing_of(world: &World) -> ClusterListing {
         node_pools: list(world),
         node_classes: list(world),
         node_overlays: list(world),
-        nodes: list(world),
-        pods: list(world),
+        nodes: world.api.node_list(),
+        pods: world.api.pod_list(),
         daemon_sets: world
             .api
             .list::<DaemonSetObject>()

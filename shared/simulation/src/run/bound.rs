@@ -18,6 +18,7 @@ use domain::money::UsdPerHour;
 use domain::node::Node;
 use domain::pod::{Pod, PodPhase, PodSpec, WhenUnsatisfiable};
 use domain::settings::Settings;
+use domain::shared_list::SharedList;
 use domain::snapshot::ClusterObjects;
 
 use crate::ports::listing_of;
@@ -113,7 +114,7 @@ fn afresh(world: &World) -> ClusterState {
         ..pod.clone()
     });
     let pods = pods.collect();
-    let objects = ClusterObjects { pods, nodes: Vec::new(), ..listing.objects };
+    let objects = ClusterObjects { pods, nodes: SharedList::default(), ..listing.objects };
     ClusterState {
         now: world.now(),
         seed: 0,

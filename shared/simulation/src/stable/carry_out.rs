@@ -62,7 +62,8 @@ fn launch(snapshot: &mut ClusterSnapshot, claim: &PlannedNodeClaim) {
     let provider_id: Text = format!("aws:///{}/{}", claim.offering.zone, claim.name).into();
     let made = snapshot.now.checked_sub(AGE).unwrap_or(snapshot.now);
     let labels = labels(claim, &own);
-    snapshot.objects.pods.extend(daemons(snapshot, claim));
+    let daemons = daemons(snapshot, claim);
+    snapshot.objects.pods.extend(daemons);
     snapshot.objects.nodes.push(Node {
         name: claim.name.clone(),
         uid: claim.name.clone(),

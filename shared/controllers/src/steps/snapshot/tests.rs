@@ -156,7 +156,7 @@ fn pods_are_expected_where_a_command_under_way_moves_them_until_they_have_moved(
     let records = ["moving", "stays", "web-1"].map(|name| initialized_record(name, at(0)));
     let mut observed = observation(records);
     let node = node_of(&initialized_record("moving", at(0)));
-    observed.listing.objects.pods = vec![pod_on("a", &node), pod_on("b", &node)];
+    observed.listing.objects.pods = vec![pod_on("a", &node), pod_on("b", &node)].into();
     let mut command = command_for("moving");
     command.disruption.moves = vec![
         Placement { pod: key("a"), node: "node-stays".into() },
@@ -193,7 +193,7 @@ fn a_pod_that_left_since_the_last_lifecycle_run_is_a_pod_event() {
     record_pod_events(&mut own, &[&pod], at(50));
     let own = own.into_owned();
     let mut observed = observation([own]);
-    observed.listing.objects.pods = vec![pod];
+    observed.listing.objects.pods = vec![pod].into();
     let last_event =
         |observed: &ClusterState| snapshot_of(observed).node_claims[0].status.last_pod_event;
     assert_eq!(last_event(&observed), Some(at(0)));
@@ -222,7 +222,7 @@ fn room_of_pods_that_end_before_a_new_node_could_be_there_is_free() {
         pod.deleted = Some(at(120));
         change(&mut pod);
         let mut observed = observation([record.clone()]);
-        observed.listing.objects.pods = vec![pod];
+        observed.listing.objects.pods = vec![pod].into();
         let mut snapshot = snapshot_of(&observed);
         forget_ending_pods(&mut snapshot);
         snapshot.objects.pods.len()

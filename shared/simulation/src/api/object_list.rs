@@ -1,0 +1,48 @@
+//! All objects of a kind as one list, for those who list the cluster again and again.
+
+use std::collections::BTreeSet;
+
+use domain::shared_list::SharedList;
+
+use super::object::Object;
+use super::table::Rows;
+
+/// All objects of a kind by key, as they were when they were listed last, and what was written
+/// since.
+#[derive(Debug)]
+pub(super) struct ObjectList<K, T> {
+    objects: SharedList<T>,
+    /// Keys of objects that came, changed or went after that.
+    written: BTreeSet<K>,
+}
+
+impl<K, T> Default for ObjectList<K, T> {
+    fn default() -> Self {
+        Self { objects: SharedList::default(), written: BTreeSet::new() }
+    }
+}
+
+impl<T: Object> ObjectList<T::Key, T> {
+    /// Takes note of a write.
+    pub(super) fn note_write(&mut self, key: T::Key) {
+        self.written.insert(key);
+    }
+
+    /// The objects as they stand in `rows`. The work grows with what was written since the last
+    /// call.
+    pub(super) fn of(&mut self, rows: &Rows<T::Key, T>) -> SharedList<T> {
+        for key in std::mem::take(&mut self.written) {
+            let place = self.objects.binary_search_by(|own| own.key().cmp(&key));
+            let current = rows.get(&key).map(|row| T::clone(&row.value));
+            match (place, current) {
+                (Ok(index), Some(object)) => self.objects[index] = object,
+                (Ok(index), None) => {
+                    self.objects.remove(index);
+                }
+                (Err(index), Some(object)) => self.objects.insert(index, object),
+                (Err(_), None) => {}
+            }
+        }
+        self.objects.clone()
+    }
+}
