@@ -59,7 +59,7 @@ pub(crate) fn has_capacity(
     if state.closed[node] {
         return Err(NodeRefusal::Leaving);
     }
-    if state.room_for(model, node, &own.requests) == 0 {
+    if !state.has_room(model, node, &own.requests) {
         return Err(NodeRefusal::Room);
     }
     let ports = &own.spec.host_ports;

@@ -172,6 +172,12 @@ impl State {
         room_for(free, requests)
     }
 
+    /// Whether the node has room for one pod of these requests.
+    pub(crate) fn has_room(&self, model: &Model, node: NodeIx, requests: &[i64]) -> bool {
+        let mut free = self.free(model, node).iter().zip(requests);
+        free.all(|(free, amount)| *free >= (*amount).max(0))
+    }
+
     /// Counts pods of a shape in or out on an existing node, where constraints between pods look.
     pub(crate) fn count(&mut self, model: &Model, topology: &Topology, pods: PodsOn) {
         let PodsOn { shape, node, count: by } = pods;

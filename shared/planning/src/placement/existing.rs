@@ -29,8 +29,13 @@ impl Placer<'_, '_> {
             return self.fill_by_room(shape, pods, placements);
         }
         let mut rest = pods.into_iter();
+        let nodes = self.roomy_nodes(shape);
+        let mut full = 0;
         while rest.len() > 0 {
-            let Some(node) = self.best_existing(shape) else { break };
+            // What has no room now has none for the pods after this one.
+            let is_full = |node: &&NodeIx| self.check_capacity(shape, **node).is_err();
+            full += nodes[full..].iter().take_while(is_full).count();
+            let Some(node) = self.best_of(shape, &nodes[full..]) else { break };
             self.state.place(self.model, self.topology, PodsOn { shape, node, count: 1 });
             placements.placed.extend(rest.by_ref().take(1).map(|pod| (pod, node)));
             self.place_followers(shape, placements);
@@ -146,6 +151,12 @@ impl Placer<'_, '_> {
     /// The existing node that takes one more pod and breaks the fewest preferences; of those one
     /// where most of the pods fit that must join it there, first in order among equals.
     pub(super) fn best_existing(&mut self, shape: ShapeIx) -> Option<NodeIx> {
+        let nodes = self.roomy_nodes(shape);
+        self.best_of(shape, &nodes)
+    }
+
+    /// Like [`Self::best_existing`], of some nodes that admit the shape.
+    fn best_of(&mut self, shape: ShapeIx, nodes: &[NodeIx]) -> Option<NodeIx> {
         let own = self.model.shape(shape);
         let has_preferences = !own.preferences.is_empty()
             || self.topology.constraints[shape].owned.iter().any(|owned| owned.weight > 0);
@@ -153,7 +164,7 @@ impl Placer<'_, '_> {
         let followers = self.followers_of(shape);
         let wanted: u32 = followers.iter().map(|(_, count)| count).sum();
         let mut best: Option<(NodeIx, (i64, u32))> = None;
-        for node in self.roomy_nodes(shape).iter().copied() {
+        for node in nodes.iter().copied() {
             if self.check_capacity(shape, node).is_err() || !self.keeps_required(&constraints, node)
             {
                 continue;

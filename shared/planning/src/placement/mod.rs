@@ -19,7 +19,7 @@ mod zone_exchange;
 mod zone_price;
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use crate::feasibility::domains::pinned_keys;
 use crate::feasibility::host::host_affinity;
@@ -38,20 +38,7 @@ const RECENT_ITEMS: usize = 64;
 impl Placer<'_, '_> {
     /// Finds a place for each pod. `pods` may come in any order.
     pub(crate) fn place(&mut self, pods: &[PodIx]) -> Placements {
-        let mut by_shape: BTreeMap<ShapeIx, Vec<PodIx>> = BTreeMap::new();
-        for pod in pods {
-            if let Some(shape) = self.model.shapes.of_pod[*pod] {
-                by_shape.entry(shape).or_default().push(*pod);
-            }
-        }
-        let mut queue: Vec<(ShapeIx, Vec<PodIx>)> = by_shape.into_iter().collect();
-        for (_, pods) in &mut queue {
-            pods.sort_by_key(|pod| self.model.key_rank(*pod));
-        }
-        queue.sort_by(|a, b| {
-            self.order(a.0, b.0)
-                .then_with(|| self.model.key_rank(a.1[0]).cmp(&self.model.key_rank(b.1[0])))
-        });
+        let mut queue = self.queue(pods);
         let mut placements = Placements::default();
         self.following_left = FOLLOWING_MAX;
         // A pod that must join another may come before it: repeat until nothing moves any more.
@@ -80,6 +67,36 @@ impl Placer<'_, '_> {
             }
             queue = waiting;
         }
+    }
+
+    /// Pods by shape, in the order in which they are placed. What has no shape is left out.
+    fn queue(&mut self, pods: &[PodIx]) -> Vec<(ShapeIx, Vec<PodIx>)> {
+        let shape = |pod: PodIx| self.model.shapes.of_pod[pod];
+        let mut shaped: Vec<(ShapeIx, PodIx)> =
+            pods.iter().filter_map(|pod| Some((shape(*pod)?, *pod))).collect();
+        shaped.sort_by_key(|(shape, pod)| (*shape, self.model.key_rank(*pod)));
+        let alike = shaped.chunk_by(|a, b| a.0 == b.0);
+        let mut queue: Vec<(ShapeIx, Vec<PodIx>)> =
+            alike.map(|own| (own[0].0, own.iter().map(|(_, pod)| *pod).collect())).collect();
+        let ranks = self.shape_ranks();
+        queue.sort_by_key(|(shape, pods)| (ranks[*shape], self.model.key_rank(pods[0])));
+        queue
+    }
+
+    /// Numbers by which shapes compare as [`Self::order`] has it; worked out once.
+    fn shape_ranks(&mut self) -> Rc<IndexVec<ShapeIx, usize>> {
+        if let Some(known) = &self.shape_ranks {
+            return Rc::clone(known);
+        }
+        let mut order: Vec<ShapeIx> = self.model.shapes.list.indices().collect();
+        order.sort_by(|a, b| self.order(*a, *b));
+        let mut ranks = IndexVec::filled(0, order.len());
+        for (rank, equal) in order.chunk_by(|a, b| self.order(*a, *b).is_eq()).enumerate() {
+            for shape in equal {
+                ranks[*shape] = rank;
+            }
+        }
+        Rc::clone(self.shape_ranks.insert(Rc::new(ranks)))
     }
 
     /// Finds new nodes for pods, whatever room existing nodes have.

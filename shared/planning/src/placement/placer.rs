@@ -78,7 +78,9 @@ pub(crate) struct Placer<'m, 'a> {
     pub(super) topology: &'m Topology,
     pub(super) memo: &'m Memo,
     /// Which pods of one priority come first.
-    pub(crate) precedence: Precedence,
+    pub(super) precedence: Precedence,
+    /// By shape, its place in the order of that; empty until it is asked for.
+    pub(super) shape_ranks: Option<Rc<IndexVec<ShapeIx, usize>>>,
     /// Whether soft spreads settle where nodes are launched.
     pub(crate) soft_spread: SoftSpread,
     /// What has changed so far: pods placed count.
@@ -139,6 +141,7 @@ impl<'m, 'a> Placer<'m, 'a> {
             caps: FxHashMap::default(),
             barred: BTreeSet::new(),
             precedence: Precedence::default(),
+            shape_ranks: None,
             assigned: FxHashMap::default(),
             on_new_nodes: BTreeSet::new(),
             following: Vec::new(),
@@ -157,6 +160,17 @@ impl<'m, 'a> Placer<'m, 'a> {
         self.state = state;
         self.assigned.clear();
         self.on_new_nodes.clear();
+    }
+
+    /// Which pods of one priority come first.
+    pub(crate) fn precedence(&self) -> &Precedence {
+        &self.precedence
+    }
+
+    /// Has pods of one priority come in this order from here on.
+    pub(crate) fn order_by(&mut self, precedence: Precedence) {
+        self.precedence = precedence;
+        self.shape_ranks = None;
     }
 
     /// Has pods try existing nodes in this order, before those that are not listed.

@@ -45,7 +45,7 @@ pub(super) fn best_attempt(placer: &mut Placer, state: &State, waiting: &[PodIx]
     for _ in 0..RETRIES_MAX {
         let orders = orders(placer, &shapes, &best, waiting);
         let better = orders.into_iter().find_map(|order| {
-            placer.precedence = order;
+            placer.order_by(order);
             let quick = attempt_anew(placer, state, waiting, Effort::Quick);
             leaves_fewer(model, &quick.attempt, &best.attempt).then_some(quick)
         });
@@ -56,7 +56,7 @@ pub(super) fn best_attempt(placer: &mut Placer, state: &State, waiting: &[PodIx]
         best.attempt.relaxation = best.attempt.relaxation.or(solved);
         shapes.extend(shapes_to_retry(placer, &best.attempt));
     }
-    placer.precedence = Precedence::default();
+    placer.order_by(Precedence::default());
     placer.reset_with(best.soft_spread, best.state);
     best.attempt
 }
@@ -116,7 +116,7 @@ fn attempt_anew(placer: &mut Placer, state: &State, waiting: &[PodIx], effort: E
 fn reached(placer: &Placer, attempt: Attempt) -> Reached {
     Reached {
         attempt,
-        precedence: placer.precedence.clone(),
+        precedence: placer.precedence().clone(),
         soft_spread: placer.soft_spread,
         state: placer.state.clone(),
     }
