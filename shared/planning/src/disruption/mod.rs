@@ -75,7 +75,7 @@ pub fn validate(
     let snapshot = &*snapshot.with_default_constraints();
     let virtual_pods = crate::virtual_pods::virtual_pods(snapshot);
     let model = Model::new(snapshot, &virtual_pods);
-    let scheduling = Scheduling::of(&model, SchedulingPurpose::Disruption);
+    let scheduling = Scheduling::of(&model, SchedulingPurpose::Validation);
     validation::validate(&model, &scheduling, disruption)
 }
 

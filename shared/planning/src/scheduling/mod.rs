@@ -69,6 +69,8 @@ pub(crate) enum SchedulingPurpose {
     PendingPods,
     /// Places for pending pods, and then trials of what may be disrupted.
     Disruption,
+    /// The same for a disruption that was proposed earlier: the plan is held against no bound.
+    Validation,
 }
 
 /// A plan for pods that need a place, and what disruption goes on from.
@@ -100,7 +102,7 @@ impl Scheduling {
             waits[shape] = true;
         }
         let mut to_place = waits.clone();
-        if purpose == SchedulingPurpose::Disruption {
+        if purpose != SchedulingPurpose::PendingPods {
             for shape in bound_shapes(model) {
                 to_place[shape] = true;
             }
@@ -136,17 +138,19 @@ impl Scheduling {
             packing.left.extend(left);
         }
         outcome.failed.extend(packing.left);
-        let demand = demand(model, &outcome, &packing.nodes);
-        let lower_bound = relaxation.as_mut().map_or(UsdPerHour::ZERO, |relaxation| {
-            if model.is_weighted() {
-                return attempt::lower_bound_at_cost(model, &waiting, &demand);
-            }
-            relaxation.lower_bound(model, &demand, budget(model, &demand))
+        let lower_bound = (purpose != SchedulingPurpose::Validation).then(|| {
+            let demand = demand(model, &outcome, &packing.nodes);
+            relaxation.as_mut().map_or(UsdPerHour::ZERO, |relaxation| {
+                if model.is_weighted() {
+                    return attempt::lower_bound_at_cost(model, &waiting, &demand);
+                }
+                relaxation.lower_bound(model, &demand, budget(model, &demand))
+            })
         });
         let mut settling = Settling { limits: &mut limits, zones: &mut zones };
         let (mut plan, launched) =
             plan(&mut placer, &mut settling, &outcome, &packing.nodes, &waiting);
-        plan.totals.lower_bound = Some(lower_bound);
+        plan.totals.lower_bound = lower_bound;
         plan.figures.pending_by_zone = zones::pending_by_zone(&mut placer, state, &waiting);
         let state = placer.state;
         let placed = outcome.placed;
