@@ -1,6 +1,7 @@
 //! Nodes as planning sees them: a Node with its NodeClaim, or a NodeClaim whose Node is not there
 //! yet.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -43,9 +44,9 @@ pub(crate) struct NodeView<'a> {
     /// The off hours that its NodePool is in: it goes whatever budgets say, and takes no more pods.
     pub(crate) off: Option<OffPeriod>,
     /// Labels; for a claim in flight those that are settled.
-    pub(crate) labels: Labels,
+    pub(crate) labels: Cow<'a, Labels>,
     /// Taints that pods must tolerate: while it starts, those that will pass are left out.
-    pub(crate) taints: Vec<Taint>,
+    pub(crate) taints: Cow<'a, [Taint]>,
     /// What is free once bound pods and DaemonSets still to come have taken theirs, by resource
     /// index; may be negative.
     pub(crate) free: Vec<i64>,
@@ -263,9 +264,9 @@ impl<'a> Index<'a> {
             }
         }
         let taints = if starts {
-            passing_left_out(&node.taints, startup_taints(claim, node_pool))
+            passing_left_out(&node.taints, startup_taints(claim, node_pool)).into()
         } else {
-            node.taints.clone()
+            Cow::Borrowed(node.taints.as_slice())
         };
         let bound = self.bound.get(&*node.name).cloned().unwrap_or_default();
         let instance_type = self.type_of(&node.labels, node_pool);
@@ -275,7 +276,7 @@ impl<'a> Index<'a> {
             claim,
             node_pool,
             off: node_pool.and_then(|pool| self.off.get(&*pool.name)).copied(),
-            labels: node.labels.clone(),
+            labels: Cow::Borrowed(&node.labels),
             taints,
             free: resources.array(&allocatable),
             capacity: if node.capacity.is_empty() {
@@ -327,8 +328,8 @@ impl<'a> Index<'a> {
             off: node_pool.and_then(|pool| self.off.get(&*pool.name)).copied(),
             price: None,
             cost: price_of(&labels, instance_type),
-            labels,
-            taints: passing_left_out(&claim.taints, &[]),
+            labels: Cow::Owned(labels),
+            taints: passing_left_out(&claim.taints, &[]).into(),
             free: resources.array(&allocatable),
             capacity: reported(&claim.status.capacity, |known| &known.capacity),
             is_managed: true,

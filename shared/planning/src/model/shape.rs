@@ -91,6 +91,8 @@ impl<'a> Shapes<'a> {
         // Pods of one workload share their parts, so their addresses tell most of them apart at
         // once.
         let mut by_address: FxHashMap<Address, ShapeIx> = FxHashMap::default();
+        // Pods of one workload stand side by side.
+        let mut last: Option<(Address, ShapeIx)> = None;
         let mut of_pod = IndexVec::new();
         for pod in &pods {
             if pod.is_terminal() {
@@ -101,8 +103,11 @@ impl<'a> Shapes<'a> {
             let (labels, spec) = (Arc::as_ptr(&pod.labels), Arc::as_ptr(&pod.spec));
             let address = (&*pod.key.namespace, labels, spec, interruption);
             let has_volumes = !pod.spec.volumes.is_empty();
-            if let Some(known) = by_address.get(&address).filter(|_| !has_volumes) {
-                of_pod.push(Some(*known));
+            let same = last.filter(|(known, _)| *known == address).map(|(_, shape)| shape);
+            let known = same.or_else(|| by_address.get(&address).copied());
+            if let Some(known) = known.filter(|_| !has_volumes) {
+                last = Some((address, known));
+                of_pod.push(Some(known));
                 continue;
             }
             let rules = if has_volumes { volumes.rules_of(pod) } else { VolumeRules::default() };
