@@ -225,15 +225,18 @@ impl Placer<'_, '_> {
         }
         let own = &self.topology.groups[group];
         let spec = self.model.shape(shape).spec;
-        let nodes = self.model.nodes.iter();
-        let mut of_nodes: BTreeSet<&Text> = BTreeSet::new();
-        let domains_of_nodes = nodes
-            .filter(|node| !(self.launches_nodes && node.is_leaving()))
-            .filter(|node| own.counts_node(node, spec))
-            .filter_map(|node| node.labels.get(&own.key));
-        // Inserted one by one, since most nodes share a few domains: collecting would sort all.
-        of_nodes.extend(domains_of_nodes);
-        let mut domains: BTreeSet<Text> = of_nodes.into_iter().cloned().collect();
+        let nodes = self.model.nodes.iter_enumerated();
+        let counted = nodes
+            .filter(|(_, node)| !(self.launches_nodes && node.is_leaving()))
+            .filter(|(_, node)| own.counts_node(node, spec));
+        // Most nodes share a few domains.
+        let mut is_counted = vec![false; self.topology.domains(group).count()];
+        for domain in counted.filter_map(|(node, _)| self.topology.domain_of(group, node)) {
+            is_counted[domain] = true;
+        }
+        let of_nodes = self.topology.domains(group).zip(is_counted);
+        let of_nodes = of_nodes.filter(|(_, is_counted)| *is_counted);
+        let mut domains: BTreeSet<Text> = of_nodes.map(|(domain, _)| domain.clone()).collect();
         if self.launches_nodes {
             domains.extend(self.launchable(shape, &own.key).iter().cloned());
             domains.extend(counted_domains(self.model, self.memo, shape, own));
