@@ -198,7 +198,8 @@ pub(crate) async fn note_pod_events<S: ClaimStore>(
         let Some(node) = own.status.node_name.as_ref().filter(|_| is_watched) else { continue };
         let mut record = Cow::Borrowed(&claim.record);
         let on_node = pods.get(node).map(Vec::as_slice).unwrap_or_default();
-        record_pod_events(&mut record, on_node, observed.now);
+        let known = &observed.listing.pod_fingerprints;
+        record_pod_events(&mut record, on_node, known, observed.now);
         if let Cow::Owned(record) = record {
             changed.push((index, record));
         }

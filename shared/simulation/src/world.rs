@@ -27,6 +27,7 @@ use controllers::ports::Wake;
 use controllers::ports::cloud::InstanceStatus;
 use controllers::ports::cluster::ControlsObject;
 use controllers::status::{CapacityBufferStatus, NodeClassStatus, NodePoolStatus, Observed};
+use controllers::steps::pod_events::PodFingerprints;
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
 use domain::pod::{ObjectKey, OwnerKind};
@@ -130,6 +131,8 @@ pub struct World {
     pub(crate) reported: BTreeSet<(ObjectKey, Text)>,
     /// Pods that nothing can host, and why, as an event said last.
     pub(crate) unschedulable: BTreeMap<ObjectKey, Text>,
+    /// What functions have worked out of the pods on Nodes.
+    pub(crate) pod_fingerprints: PodFingerprints,
     /// When pods came to Nodes and went.
     pub(crate) pod_events: pod_events::PodEvents,
     /// Nodes of commands that were started, and when each command was proposed.
@@ -216,6 +219,7 @@ impl World {
             violations: Vec::new(),
             reported: BTreeSet::new(),
             unschedulable: BTreeMap::new(),
+            pod_fingerprints: PodFingerprints::default(),
             pod_events: pod_events::PodEvents::default(),
             disrupting: BTreeMap::new(),
             orphans: BTreeMap::new(),

@@ -232,7 +232,8 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
     /// Records pod events, whether the node is consolidatable, and whether it is consistent with
     /// its claim.
     fn update_conditions(&mut self, record: &mut Cow<'_, ClaimRecord>, node: &Node) {
-        record_pod_events(record, self.pods_of(node), self.now);
+        let known = &self.observed.listing.pod_fingerprints;
+        record_pod_events(record, self.pods_of(node), known, self.now);
         self.report.bound_elsewhere += self.bound.settle(record);
         if let Some(lack) = check_consistency(record, node, self.now) {
             let about = Subject::NodeClaim(record.claim.name.clone());

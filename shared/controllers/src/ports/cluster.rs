@@ -18,6 +18,7 @@ use domain::{Text, Timestamp};
 use super::error::PortError;
 use crate::event::{Event, Subject};
 use crate::status::{CapacityBufferStatus, NodeClassStatus, NodePoolStatus, Observed};
+use crate::steps::pod_events::PodFingerprints;
 
 /// A Kubernetes cluster.
 ///
@@ -205,6 +206,8 @@ pub struct ClusterListing {
     /// How many warnings there are about a NodePool or an EC2NodeClass that is in use, such as of
     /// fields of a newer API. Objects without any are not listed.
     pub object_warnings: BTreeMap<WarnedObject, usize>,
+    /// What was worked out of the pods of this listing, and may have been of earlier ones.
+    pub pod_fingerprints: PodFingerprints,
 }
 
 /// A NodePool or an EC2NodeClass that something is said about.

@@ -6,23 +6,51 @@
 //! Source: <https://karpenter.sh/docs/concepts/disruption/#consolidation>.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
+use std::rc::Rc;
 
 use domain::node_claim::{ConditionStatus, ConditionType, NodeClaim};
 use domain::node_pool::{NeverOr, NodePool};
 use domain::pod::Pod;
-use domain::{SignedDuration, Timestamp};
+use domain::{SignedDuration, Text, Timestamp};
+use rustc_hash::FxHashMap;
 use uuid::Uuid;
 
 use super::condition::{ConditionState, clear, set_condition_of, since};
 use crate::record::claim::{ClaimRecord, PodsFingerprint};
 
-/// The fingerprint of a node's active pods, without those of DaemonSets.
-pub fn pods_fingerprint(pods: &[&Pod]) -> PodsFingerprint {
-    let mut uids: Vec<&str> = pods
-        .iter()
-        .filter(|pod| pod.is_active() && !pod.is_daemon())
-        .map(|pod| &*pod.uid)
-        .collect();
+/// Fingerprints of nodes' pods that were worked out, shared by all clones. Each run compares those
+/// of every node several times, and most stay the same from one run to the next. Right when empty.
+#[derive(Clone, Debug, Default)]
+pub struct PodFingerprints(Rc<RefCell<FxHashMap<Text, KnownPods>>>);
+
+/// Uids of a node's pods, in the order in which they were listed, and their fingerprint.
+#[derive(Debug)]
+struct KnownPods {
+    uids: Vec<Text>,
+    fingerprint: PodsFingerprint,
+}
+
+impl PodFingerprints {
+    /// The fingerprint of the active pods of a claim's node, without those of DaemonSets.
+    fn of(&self, claim: &NodeClaim, pods: &[&Pod]) -> PodsFingerprint {
+        let counted = pods.iter().filter(|pod| pod.is_active() && !pod.is_daemon());
+        let uids = counted.map(|pod| &pod.uid);
+        let mut known = self.0.borrow_mut();
+        if let Some(own) = known.get(&claim.uid).filter(|own| own.uids.iter().eq(uids.clone())) {
+            return own.fingerprint.clone();
+        }
+        let uids: Vec<Text> = uids.cloned().collect();
+        let fingerprint = fingerprint(&uids);
+        let own = KnownPods { uids, fingerprint: fingerprint.clone() };
+        known.insert(claim.uid.clone(), own);
+        fingerprint
+    }
+}
+
+/// The fingerprint of pods with these uids, in any order.
+fn fingerprint(uids: &[Text]) -> PodsFingerprint {
+    let mut uids: Vec<&str> = uids.iter().map(|uid| &**uid).collect();
     uids.sort_unstable();
     let key = uids.join("\n");
     PodsFingerprint(Uuid::new_v5(&Uuid::NAMESPACE_OID, key.as_bytes()).to_string().into())
@@ -33,8 +61,13 @@ pub fn pods_fingerprint(pods: &[&Pod]) -> PodsFingerprint {
 /// between two lists. In the first list, pods came when they started, or just now if they have not.
 ///
 /// A pod that comes and is deleted between two lists leaves no trace.
-pub fn record_pod_events(record: &mut Cow<'_, ClaimRecord>, pods: &[&Pod], now: Timestamp) {
-    let fingerprint = pods_fingerprint(pods);
+pub fn record_pod_events(
+    record: &mut Cow<'_, ClaimRecord>,
+    pods: &[&Pod],
+    known: &PodFingerprints,
+    now: Timestamp,
+) {
+    let fingerprint = known.of(&record.claim, pods);
     let last = record.claim.status.last_pod_event;
     let is_first = record.pods_fingerprint.is_none();
     let is_unchanged = record.pods_fingerprint.as_ref() == Some(&fingerprint);
@@ -118,8 +151,8 @@ mod tests {
         let node = node_of(&record);
         let started = |name, when| Pod { started: Some(at(when)), ..pod_on(name, &node) };
         let last_event = |pods: &[&Pod]| {
-            let mut record = Cow::Owned(record.clone());
-            record_pod_events(&mut record, pods, at(100));
+            let (mut record, known) = (Cow::Owned(record.clone()), PodFingerprints::default());
+            record_pod_events(&mut record, pods, &known, at(100));
             record.claim.status.last_pod_event
         };
         assert_eq!(last_event(&[]), None);
@@ -134,13 +167,13 @@ mod tests {
         let node = node_of(&record);
         let (a, b) = (pod_on("a", &node), pod_on("b", &node));
         let (one, two) = ([&a], [&b, &a]);
-        let mut record = Cow::Owned(record);
-        record_pod_events(&mut record, &one, at(100));
-        record_pod_events(&mut record, &one, at(200));
+        let (mut record, known) = (Cow::Owned(record), PodFingerprints::default());
+        record_pod_events(&mut record, &one, &known, at(100));
+        record_pod_events(&mut record, &one, &known, at(200));
         assert_eq!(record.claim.status.last_pod_event, Some(at(0)));
-        record_pod_events(&mut record, &two, at(300));
+        record_pod_events(&mut record, &two, &known, at(300));
         assert_eq!(record.claim.status.last_pod_event, Some(at(300)));
-        record_pod_events(&mut record, &[&a, &b], at(400));
+        record_pod_events(&mut record, &[&a, &b], &known, at(400));
         assert_eq!(record.claim.status.last_pod_event, Some(at(300)), "order means nothing");
     }
 
@@ -154,18 +187,18 @@ mod tests {
             phase: PodPhase::Succeeded,
             ..pod_on("job", &node)
         };
-        let mut record = Cow::Owned(record);
-        record_pod_events(&mut record, &[], at(100));
+        let (mut record, known) = (Cow::Owned(record), PodFingerprints::default());
+        record_pod_events(&mut record, &[], &known, at(100));
         assert_eq!(record.claim.status.last_pod_event, None);
-        record_pod_events(&mut record, &[&job], at(200));
+        record_pod_events(&mut record, &[&job], &known, at(200));
         assert_eq!(record.claim.status.last_pod_event, Some(at(200)));
-        record_pod_events(&mut record, &[&job], at(300));
-        record_pod_events(&mut record, &[], at(400));
+        record_pod_events(&mut record, &[&job], &known, at(300));
+        record_pod_events(&mut record, &[], &known, at(400));
         assert_eq!(record.claim.status.last_pod_event, Some(at(200)), "its removal is none");
 
         let killed = Pod { created: Some(at(410)), deleted: Some(at(420)), ..pod_on("a", &node) };
         let killed = Pod { started: None, ..killed };
-        record_pod_events(&mut record, &[&killed], at(500));
+        record_pod_events(&mut record, &[&killed], &known, at(500));
         assert_eq!(record.claim.status.last_pod_event, Some(at(500)));
     }
 

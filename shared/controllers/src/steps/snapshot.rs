@@ -211,7 +211,8 @@ fn shown_claim(
     if let Some(name) = &record.claim.status.node_name {
         // Lifecycle may not have recorded yet that a pod came or went.
         let pods = pods.get(name).map(Vec::as_slice).unwrap_or_default();
-        record_pod_events(&mut noted, pods, observed.now);
+        let known = &observed.listing.pod_fingerprints;
+        record_pod_events(&mut noted, pods, known, observed.now);
     }
     let mut claim = noted.claim.clone();
     if let Some(object) = object {

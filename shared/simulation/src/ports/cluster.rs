@@ -97,6 +97,7 @@ pub(crate) fn listing_of(world: &World) -> ClusterListing {
         unreadable_sources: Vec::new(),
         unreadable_objects: Vec::new(),
         object_warnings: BTreeMap::new(),
+        pod_fingerprints: world.pod_fingerprints.clone(),
     }
 }
 

@@ -10,6 +10,7 @@ use domain::snapshot::ClusterObjects;
 use super::*;
 use crate::ports::claim_store::Version;
 use crate::record::claim::EndReason;
+use crate::steps::pod_events::PodFingerprints;
 use crate::testing::{
     at, initialized_record, instance_type, listing_of, node_of, offering, planned_claim, pod_on,
     record,
@@ -190,7 +191,7 @@ fn a_pod_that_left_since_the_last_lifecycle_run_is_a_pod_event() {
     let own = initialized_record("web-1", at(0));
     let pod = pod_on("web-0", &node_of(&own));
     let mut own = Cow::Owned(own);
-    record_pod_events(&mut own, &[&pod], at(50));
+    record_pod_events(&mut own, &[&pod], &PodFingerprints::default(), at(50));
     let own = own.into_owned();
     let mut observed = observation([own]);
     observed.listing.objects.pods = vec![pod].into();
