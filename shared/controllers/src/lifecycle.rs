@@ -170,7 +170,7 @@ pub(crate) async fn advance_under<P: Ports>(
     Ok(report)
 }
 
-fn nodes_by_provider(observed: &ClusterState) -> BTreeMap<&Text, &Node> {
+fn nodes_by_provider(observed: &ClusterState) -> FxHashMap<&Text, &Node> {
     // The first of several: a claim with more than one Node does not register.
     let nodes = observed.listing.objects.nodes.iter().rev();
     nodes.filter_map(|node| Some((node.provider_id.as_ref()?, node))).collect()
@@ -204,9 +204,9 @@ struct LifecycleRun<'a, P> {
     /// By id.
     instances: BTreeMap<&'a str, &'a Instance>,
     /// Nodes, by provider id.
-    nodes: BTreeMap<&'a Text, &'a Node>,
+    nodes: FxHashMap<&'a Text, &'a Node>,
     /// NodeClaim objects, by the uid of the claim that they mirror.
-    objects: BTreeMap<&'a Text, &'a NodeClaimObject>,
+    objects: FxHashMap<&'a Text, &'a NodeClaimObject>,
     /// Bound pods, by Node name.
     pods: FxHashMap<&'a Text, Vec<&'a Pod>>,
     /// Pods that nodes were launched for, as far as they are bound.

@@ -4,13 +4,14 @@
 //! Source: <https://karpenter.sh/docs/concepts/disruption/#termination-controller>.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use domain::node::Node;
 use domain::node_claim::ConditionType;
 use domain::pod::PodKey;
 use domain::{SignedDuration, Text};
 use futures_util::future::join_all;
+use rustc_hash::FxHashMap;
 
 use super::rollouts::{Departure, note_rolling};
 use super::{Change, LifecycleRun};
@@ -267,7 +268,7 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
     /// What the drains evict now, in order: the largest first across nodes, since planning assumes
     /// that large pods are rescheduled before smaller ones take their places.
     fn evictions<'d>(&self, drains: &'d [Drain<'a>]) -> Vec<PodEviction<'d>> {
-        let sizes: BTreeMap<&Text, Size> = drains
+        let sizes: FxHashMap<&Text, Size> = drains
             .iter()
             .flat_map(|drain| self.pods_of(drain.node))
             .map(|pod| (&pod.uid, Size::of(pod)))

@@ -1,9 +1,8 @@
 //! Who an instance belongs to: a record, a NodeClaim object, a Node, or nobody.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use domain::node::Node;
 use domain::{Text, label};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::LifecycleRun;
 use crate::ports::cloud::Instance;
@@ -12,20 +11,20 @@ use crate::ports::cluster::NodeClaimObject;
 /// What each instance is named by. Built once for a run.
 pub(super) struct Ownership<'a> {
     /// Uids of claims that have records.
-    claims: BTreeSet<&'a Text>,
+    claims: FxHashSet<&'a Text>,
     /// Those without an instance: the response to their launch may have been lost.
-    launching: BTreeSet<&'a Text>,
+    launching: FxHashSet<&'a Text>,
     /// Ids of instances that records have.
-    recorded: BTreeSet<&'a Text>,
+    recorded: FxHashSet<&'a Text>,
     /// Names of claims whose records cannot be read.
     unreadable: &'a [Text],
     /// Provider ids that NodeClaim objects name.
-    objects: BTreeSet<&'a Text>,
+    objects: FxHashSet<&'a Text>,
     /// Uids of the claims that objects mirror which do not know their instance yet.
-    mirrored: BTreeSet<&'a Text>,
-    nodes: &'a BTreeMap<&'a Text, &'a Node>,
-    by_provider: BTreeMap<&'a Text, &'a Instance>,
-    by_uid: BTreeMap<&'a Text, &'a Instance>,
+    mirrored: FxHashSet<&'a Text>,
+    nodes: &'a FxHashMap<&'a Text, &'a Node>,
+    by_provider: FxHashMap<&'a Text, &'a Instance>,
+    by_uid: FxHashMap<&'a Text, &'a Instance>,
 }
 
 impl<'a> Ownership<'a> {

@@ -18,7 +18,7 @@ use domain::snapshot::ClusterSnapshot;
 use domain::spot::SpotHistory;
 use domain::taint::Taint;
 use domain::{SignedDuration, Text, Timestamp};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::pod_events::record_pod_events;
 use crate::ports::claim_store::Versioned;
@@ -101,9 +101,9 @@ impl ClusterState {
 
     /// What plans call the nodes of claims, by claim name: the Node's name from when it has joined,
     /// registered or not, and the claim's before.
-    pub fn names_in_plans(&self) -> BTreeMap<&Text, &Text> {
+    pub fn names_in_plans(&self) -> FxHashMap<&Text, &Text> {
         let nodes = &self.listing.objects.nodes;
-        let joined: BTreeMap<&Text, &Text> = nodes
+        let joined: FxHashMap<&Text, &Text> = nodes
             .iter()
             .filter_map(|node| Some((node.provider_id.as_ref()?, &node.name)))
             .collect();
@@ -173,8 +173,8 @@ pub fn forget_ending_pods(snapshot: &mut ClusterSnapshot) {
             left >= SignedDuration::ZERO && left <= ENDS_SOON
         });
         let has_successor_waiting = pod.owner_kind() == Some(OwnerKind::StatefulSet);
-        let is_on_staying = pod.node_name.as_ref().is_some_and(|node| staying.contains(node));
-        ends_soon && is_on_staying && !has_successor_waiting
+        let is_on_staying = || pod.node_name.as_ref().is_some_and(|node| staying.contains(node));
+        ends_soon && !has_successor_waiting && is_on_staying()
     };
     if snapshot.objects.pods.iter().any(is_forgotten) {
         snapshot.objects.pods.retain(|pod| !is_forgotten(pod));
@@ -183,13 +183,13 @@ pub fn forget_ending_pods(snapshot: &mut ClusterSnapshot) {
 
 fn node_claims(observed: &ClusterState) -> Vec<NodeClaim> {
     let pods = observed.pods_by_node();
-    let objects: BTreeMap<&Text, &NodeClaimObject> =
+    let objects: FxHashMap<&Text, &NodeClaimObject> =
         observed.listing.node_claims.iter().map(|own| (own.claim_uid(), own)).collect();
     let own = observed.claims.iter().map(|claim| {
         let object = objects.get(&claim.record.claim.uid).copied();
         shown_claim(observed, &claim.record, object, &pods)
     });
-    let known: BTreeSet<&Text> =
+    let known: FxHashSet<&Text> =
         observed.claims.iter().map(|claim| &claim.record.claim.name).collect();
     // NodeClaims that others created and lifecycle has not adopted yet: their nodes exist.
     let foreign = observed
@@ -319,25 +319,25 @@ fn taint_leaving_nodes(observed: &ClusterState, nodes: &mut SharedList<Node>) {
 
 /// Pods that were nominated by this installation: its records name the node for them.
 #[derive(Debug, Default)]
-pub struct OwnNominations<'a>(BTreeMap<&'a PodKey, BTreeSet<&'a Text>>);
+pub struct OwnNominations<'a>(FxHashMap<&'a PodKey, Vec<&'a Text>>);
 
 impl<'a> OwnNominations<'a> {
     /// What the records say, of claims and of nominations, expired ones included: the field of a
     /// pod outlives its nomination.
     pub fn of(observed: &'a ClusterState) -> Self {
         let names = observed.names_in_plans();
-        let mut nodes_of: BTreeMap<&PodKey, BTreeSet<&Text>> = BTreeMap::new();
+        let mut nodes_of: FxHashMap<&PodKey, Vec<&Text>> = FxHashMap::default();
         for claim in &observed.claims {
             if let Some(node) = &claim.record.claim.status.node_name {
                 for pod in &claim.record.pods {
-                    nodes_of.entry(pod).or_default().insert(node);
+                    nodes_of.entry(pod).or_default().push(node);
                 }
             }
         }
         for nomination in &observed.nominations {
             let node = names.get(&nomination.node).copied().unwrap_or(&nomination.node);
             for pod in &nomination.pods {
-                nodes_of.entry(pod).or_default().insert(node);
+                nodes_of.entry(pod).or_default().push(node);
             }
         }
         Self(nodes_of)
@@ -345,7 +345,7 @@ impl<'a> OwnNominations<'a> {
 
     /// Whether the records name a node for a pod.
     pub fn names(&self, pod: &PodKey, node: &Text) -> bool {
-        self.0.get(pod).is_some_and(|nodes| nodes.contains(node))
+        self.0.get(pod).is_some_and(|nodes| nodes.contains(&node))
     }
 
     /// Whether the node in a pod's `status.nominatedNodeName` was written there by this
@@ -393,7 +393,7 @@ fn places_of_moves(observed: &ClusterState) -> Vec<(&Text, &PodKey)> {
     if under_way.is_empty() {
         return Vec::new();
     }
-    let there: BTreeSet<&PodKey> = observed
+    let there: FxHashSet<&PodKey> = observed
         .listing
         .objects
         .pods
