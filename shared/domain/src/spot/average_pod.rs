@@ -1,7 +1,9 @@
 //! How many pods a node holds, before it is known which.
 
+use std::sync::Arc;
+
 use crate::instance_type::InstanceType;
-use crate::pod::Pod;
+use crate::pod::{Pod, PodSpec};
 use crate::resource::{CPU, MEMORY, PODS};
 
 /// What pods of a cluster request on average.
@@ -19,10 +21,18 @@ impl AveragePod {
             pod.is_active() && !pod.is_daemon() && !pod.is_static() && pod.virtual_of.is_none()
         };
         let (mut count, mut cpu, mut memory) = (0_i128, 0_i128, 0_i128);
+        // Pods of one workload stand side by side and share their specification.
+        let mut last: Option<(&Arc<PodSpec>, [i128; 2])> = None;
         for pod in pods.into_iter().filter(counts) {
+            let known = last.filter(|(spec, _)| Arc::ptr_eq(spec, &pod.spec));
+            let own = known.map_or_else(
+                || [CPU, MEMORY].map(|name| i128::from(pod.spec.requests.get(name))),
+                |(_, own)| own,
+            );
+            last = Some((&pod.spec, own));
             count += 1;
-            cpu += i128::from(pod.spec.requests.get(CPU));
-            memory += i128::from(pod.spec.requests.get(MEMORY));
+            cpu += own[0];
+            memory += own[1];
         }
         let mean = |sum: i128| i64::try_from(sum / count.max(1)).unwrap_or(i64::MAX);
         Self { cpu: mean(cpu), memory: mean(memory) }

@@ -104,7 +104,9 @@ impl InterruptionCosts {
             (cost.map_or(NodeInterruptionCost::NONE, NodeInterruptionCost::from), pod)
         });
         let of_pool = policy.cost.map_or(NodeInterruptionCost::NONE, NodeInterruptionCost::from);
-        let all: Vec<(NodeInterruptionCost, &Pod)> = costs.collect();
+        // In most clusters, of none.
+        let all: Vec<(NodeInterruptionCost, &Pod)> =
+            costs.filter(|(cost, _)| cost.is_any()).collect();
         let named = || all.iter().map(|(cost, _)| *cost).chain([of_pool]);
         known.times = levels(named().map(|cost| cost.time));
         let dollars = levels(named().map(|cost| cost.nanos_per_pod));

@@ -61,8 +61,8 @@ pub fn evictable(snapshot: &ClusterSnapshot, pods: &[PodKey]) -> BTreeSet<PodKey
             placer.place_where_scheduled(shape);
         }
     }
-    let mut actual = Placer::new(scope, placer.state.clone());
-    actual.launches_nodes = false;
+    let as_it_stands = placer.state.clone();
+    let mut actual: Option<Placer> = None;
     let mut evictable = BTreeSet::new();
     let mut unsettled: BTreeSet<GroupIx> = BTreeSet::new();
     for key in pods {
@@ -80,6 +80,11 @@ pub fn evictable(snapshot: &ClusterSnapshot, pods: &[PodKey]) -> BTreeSet<PodKey
         let hosts = placer.hosts_of(*shape);
         if hosts.is_empty() {
             placer.state.count(&model, &topology, own);
+            let actual = actual.get_or_insert_with(|| {
+                let mut placer = Placer::new(scope, as_it_stands.clone());
+                placer.launches_nodes = false;
+                placer
+            });
             actual.state.count(&model, &topology, PodsOn { count: -1, ..own });
             if !actual.hosts_of(*shape).is_empty() {
                 break;

@@ -314,13 +314,13 @@ impl<'a> Builder<'a, '_> {
     /// Whether the pool's own requirements and the settings admit the offering.
     fn is_within(&self, offering: &Offering, own: &Requirements) -> bool {
         let allows =
-            |key: &str, value: &Text| own.get(key).is_none_or(|rule| rule.values.contains(value));
+            |key: &str, value: &str| own.get(key).is_none_or(|rule| rule.values.contains(value));
         let zone_id = self.snapshot.instance_types.zone_ids.get(&offering.zone);
         let reservation = offering.reservation.as_ref();
         (offering.capacity_type != CapacityType::Reserved
             || self.snapshot.settings.feature_gates.reserved_capacity)
             && allows(label::ZONE, &offering.zone)
-            && allows(label::CAPACITY_TYPE, &offering.capacity_type.as_str().into())
+            && allows(label::CAPACITY_TYPE, offering.capacity_type.as_str())
             && zone_id.is_none_or(|zone_id| allows(label::ZONE_ID, zone_id))
             && own.get(label::RESERVATION_ID).is_none_or(|rule| match reservation {
                 Some(reservation) => rule.values.contains(&reservation.id),
