@@ -69,6 +69,8 @@ pub(crate) struct Sets {
     conjunctions: Vec<Rc<[KeyRule]>>,
     conjunction_ids: FxHashMap<Rc<[KeyRule]>, ConjunctionId>,
     unions: FxHashMap<(ConjunctionId, ConjunctionId), Option<ConjunctionId>>,
+    /// Conjunctions of one label with one value.
+    pins: FxHashMap<(Text, Text), ConjunctionId>,
 }
 
 impl Default for Sets {
@@ -81,6 +83,7 @@ impl Default for Sets {
             conjunctions: vec![empty.clone()],
             conjunction_ids: FxHashMap::from_iter([(empty, ConjunctionId::EMPTY)]),
             unions: FxHashMap::default(),
+            pins: FxHashMap::default(),
         }
     }
 }
@@ -203,9 +206,19 @@ impl Sets {
         key: &Text,
         value: &Text,
     ) -> Option<ConjunctionId> {
+        let label = (key.clone(), value.clone());
+        let pin = match self.pins.get(&label) {
+            Some(known) => *known,
+            None => self.pin(label),
+        };
+        self.and(conjunction, pin)
+    }
+
+    fn pin(&mut self, (key, value): (Text, Text)) -> ConjunctionId {
         let set = self.set(ValueSet::one(value.clone()));
         let pin = self.intern(vec![KeyRule { key: key.clone(), set, may_be_absent: false }]);
-        self.and(conjunction, pin)
+        self.pins.insert((key, value), pin);
+        pin
     }
 }
 

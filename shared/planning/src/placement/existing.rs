@@ -65,20 +65,18 @@ impl Placer<'_, '_> {
             if rest.len() == 0 {
                 break;
             }
-            if self.state.closed[node] {
+            if self.state.closed[node] || !self.state.has_room(self.model, node, requests) {
                 continue;
             }
             let room = self.state.room_for(self.model, node, requests);
             let count = room.min(u32::try_from(rest.len()).unwrap_or(u32::MAX));
-            if count > 0 {
-                self.state.place(
-                    self.model,
-                    self.topology,
-                    PodsOn { shape, node, count: i64::from(count) },
-                );
-                let placed = rest.by_ref().take(count as usize).map(|pod| (pod, node));
-                placements.placed.extend(placed);
-            }
+            self.state.place(
+                self.model,
+                self.topology,
+                PodsOn { shape, node, count: i64::from(count) },
+            );
+            let placed = rest.by_ref().take(count as usize).map(|pod| (pod, node));
+            placements.placed.extend(placed);
         }
         rest.collect()
     }

@@ -72,12 +72,16 @@ impl Placer<'_, '_> {
     /// Pods by shape, in the order in which they are placed. What has no shape is left out.
     fn queue(&mut self, pods: &[PodIx]) -> Vec<(ShapeIx, Vec<PodIx>)> {
         let shape = |pod: PodIx| self.model.shapes.of_pod[pod];
-        let mut shaped: Vec<(ShapeIx, PodIx)> =
-            pods.iter().filter_map(|pod| Some((shape(*pod)?, *pod))).collect();
-        shaped.sort_by_key(|(shape, pod)| (*shape, self.model.key_rank(*pod)));
-        let alike = shaped.chunk_by(|a, b| a.0 == b.0);
-        let mut queue: Vec<(ShapeIx, Vec<PodIx>)> =
-            alike.map(|own| (own[0].0, own.iter().map(|(_, pod)| *pod).collect())).collect();
+        let place = |pod: PodIx| Some((shape(pod)?, self.model.key_rank(pod)));
+        let mut shaped: Vec<((ShapeIx, usize), PodIx)> =
+            pods.iter().filter_map(|pod| Some((place(*pod)?, *pod))).collect();
+        shaped.sort_by_key(|(place, _)| *place);
+        let alike = shaped.chunk_by(|((a, _), _), ((b, _), _)| a == b);
+        let of_shape = |own: &[((ShapeIx, usize), PodIx)]| {
+            let ((shape, _), _) = own[0];
+            (shape, own.iter().map(|(_, pod)| *pod).collect())
+        };
+        let mut queue: Vec<(ShapeIx, Vec<PodIx>)> = alike.map(of_shape).collect();
         let ranks = self.shape_ranks();
         queue.sort_by_key(|(shape, pods)| (ranks[*shape], self.model.key_rank(pods[0])));
         queue
