@@ -1,11 +1,11 @@
 //! The search for one run's consolidation command.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use domain::money::UsdPerHour;
 use domain::reason::{DisruptionReason, Unconsolidatable};
 
-use super::sets::{pairs, prefixes, runs};
+use super::sets::{in_ascending_order, pairs, prefixes, runs};
 use crate::disruption::budget::Allowance;
 use crate::disruption::evaluation::{
     Move, draft, evaluate, evaluate_as_planned, may_be_worth_it, robust,
@@ -108,8 +108,7 @@ impl<'t, 's, 'a> Search<'t, 's, 'a> {
         let has_closed = self.trials.open_waiting();
         if has_closed || !self.waiting.is_empty() {
             let all: Vec<NodeIx> = candidates.iter().chain(&self.waiting).copied().collect();
-            self.evaluate_singles(&all);
-            self.going = self.removable_together();
+            self.going = self.removable_of(&all);
             self.trials.close_waiting();
             self.singles.clear();
             self.evaluate_singles(candidates);
@@ -210,7 +209,14 @@ impl<'t, 's, 'a> Search<'t, 's, 'a> {
     /// The nodes that can be removed one after the other without anything new, wherever their pods
     /// are planned to go.
     pub(in crate::disruption) fn go_later(mut self, candidates: &[NodeIx]) -> Vec<NodeIx> {
-        self.evaluate_singles(candidates);
+        self.removable_of(candidates)
+    }
+
+    /// Of the candidates, those that can be removed together. Why others cannot is not asked.
+    fn removable_of(&mut self, candidates: &[NodeIx]) -> Vec<NodeIx> {
+        let may_go = |node: &NodeIx| may_be_worth_it(self.trials, self.scores, &[*node], None);
+        let candidates: Vec<NodeIx> = candidates.iter().copied().filter(may_go).collect();
+        self.evaluate_singles(&candidates);
         self.removable_together()
     }
 
@@ -219,12 +225,15 @@ impl<'t, 's, 'a> Search<'t, 's, 'a> {
     /// of them.
     pub(super) fn merges(&mut self) -> Option<Move> {
         let mut best: Option<Move> = None;
+        let mut tried: BTreeSet<Vec<NodeIx>> = BTreeSet::new();
         let mut worst: Vec<NodeIx> = Vec::with_capacity(2 * PAIRED_MAX);
         for order in self.by_waste() {
             let together = self.within_budgets(&order);
             let first = &order[..order.len().min(PAIRED_MAX)];
             for set in prefixes(&together).chain(runs(first, RUN_MAX)) {
-                self.try_better(&set, &mut best);
+                if tried.insert(in_ascending_order(&set)) {
+                    self.try_better(&set, &mut best);
+                }
             }
             for node in first {
                 if !worst.contains(node) {
@@ -233,7 +242,9 @@ impl<'t, 's, 'a> Search<'t, 's, 'a> {
             }
         }
         for set in pairs(&worst) {
-            self.try_better(&set, &mut best);
+            if tried.insert(in_ascending_order(&set)) {
+                self.try_better(&set, &mut best);
+            }
         }
         for node in worst {
             let Some(found) = &best else { break };
