@@ -17,6 +17,7 @@ mod lease;
 pub mod lifecycle;
 pub mod node_classes;
 mod nomination;
+pub mod pod_fingerprints;
 pub mod ports;
 pub mod provisioning;
 pub mod record;

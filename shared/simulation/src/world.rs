@@ -23,11 +23,11 @@ mod watch;
 use std::collections::{BTreeMap, BTreeSet};
 
 use controllers::interruption::NoticeKind;
+use controllers::pod_fingerprints::PodFingerprints;
 use controllers::ports::Wake;
 use controllers::ports::cloud::InstanceStatus;
 use controllers::ports::cluster::ControlsObject;
 use controllers::status::{CapacityBufferStatus, NodeClassStatus, NodePoolStatus, Observed};
-use controllers::steps::pod_events::PodFingerprints;
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
 use domain::pod::{ObjectKey, OwnerKind};

@@ -17,8 +17,8 @@ use domain::{Text, Timestamp};
 
 use super::error::PortError;
 use crate::event::{Event, Subject};
+use crate::pod_fingerprints::PodFingerprints;
 use crate::status::{CapacityBufferStatus, NodeClassStatus, NodePoolStatus, Observed};
-use crate::steps::pod_events::PodFingerprints;
 
 /// A Kubernetes cluster.
 ///

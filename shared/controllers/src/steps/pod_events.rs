@@ -6,55 +6,15 @@
 //! Source: <https://karpenter.sh/docs/concepts/disruption/#consolidation>.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
-use std::rc::Rc;
 
 use domain::node_claim::{ConditionStatus, ConditionType, NodeClaim};
 use domain::node_pool::{NeverOr, NodePool};
 use domain::pod::Pod;
-use domain::{SignedDuration, Text, Timestamp};
-use rustc_hash::FxHashMap;
-use uuid::Uuid;
+use domain::{SignedDuration, Timestamp};
 
 use super::condition::{ConditionState, clear, set_condition_of, since};
-use crate::record::claim::{ClaimRecord, PodsFingerprint};
-
-/// Fingerprints of nodes' pods that were worked out, shared by all clones. Each run compares those
-/// of every node several times, and most stay the same from one run to the next. Right when empty.
-#[derive(Clone, Debug, Default)]
-pub struct PodFingerprints(Rc<RefCell<FxHashMap<Text, KnownPods>>>);
-
-/// Uids of a node's pods, in the order in which they were listed, and their fingerprint.
-#[derive(Debug)]
-struct KnownPods {
-    uids: Vec<Text>,
-    fingerprint: PodsFingerprint,
-}
-
-impl PodFingerprints {
-    /// The fingerprint of the active pods of a claim's node, without those of DaemonSets.
-    fn of(&self, claim: &NodeClaim, pods: &[&Pod]) -> PodsFingerprint {
-        let counted = pods.iter().filter(|pod| pod.is_active() && !pod.is_daemon());
-        let uids = counted.map(|pod| &pod.uid);
-        let mut known = self.0.borrow_mut();
-        if let Some(own) = known.get(&claim.uid).filter(|own| own.uids.iter().eq(uids.clone())) {
-            return own.fingerprint.clone();
-        }
-        let uids: Vec<Text> = uids.cloned().collect();
-        let fingerprint = fingerprint(&uids);
-        let own = KnownPods { uids, fingerprint: fingerprint.clone() };
-        known.insert(claim.uid.clone(), own);
-        fingerprint
-    }
-}
-
-/// The fingerprint of pods with these uids, in any order.
-fn fingerprint(uids: &[Text]) -> PodsFingerprint {
-    let mut uids: Vec<&str> = uids.iter().map(|uid| &**uid).collect();
-    uids.sort_unstable();
-    let key = uids.join("\n");
-    PodsFingerprint(Uuid::new_v5(&Uuid::NAMESPACE_OID, key.as_bytes()).to_string().into())
-}
+use crate::pod_fingerprints::PodFingerprints;
+use crate::record::claim::ClaimRecord;
 
 /// Records pod events of a claim's Node: a set of pods other than the stored one means that a pod
 /// came or went, and so does a terminating or terminated pod that came after the last event,

@@ -153,7 +153,7 @@ impl Placer<'_, '_> {
         self.best_of(shape, &nodes)
     }
 
-    /// Like [`Self::best_existing`], of some nodes that admit the shape.
+    /// The node that [`Self::best_existing`] would choose among some that admit the shape.
     fn best_of(&mut self, shape: ShapeIx, nodes: &[NodeIx]) -> Option<NodeIx> {
         let own = self.model.shape(shape);
         let has_preferences = !own.preferences.is_empty()

@@ -69,7 +69,8 @@ pub(crate) enum SchedulingPurpose {
     PendingPods,
     /// Places for pending pods, and then trials of what may be disrupted.
     Disruption,
-    /// The same for a disruption that was proposed earlier: the plan is held against no bound.
+    /// Places for pending pods, and then a trial of what was proposed earlier. The plan is held
+    /// against no bound.
     Validation,
 }
 

@@ -8,9 +8,9 @@ use domain::resource::CPU;
 use domain::snapshot::ClusterObjects;
 
 use super::*;
+use crate::pod_fingerprints::PodFingerprints;
 use crate::ports::claim_store::Version;
 use crate::record::claim::EndReason;
-use crate::steps::pod_events::PodFingerprints;
 use crate::testing::{
     at, initialized_record, instance_type, listing_of, node_of, offering, planned_claim, pod_on,
     record,

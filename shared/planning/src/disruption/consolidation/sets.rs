@@ -22,7 +22,7 @@ pub(super) fn runs(nodes: &[NodeIx], length_max: usize) -> impl Iterator<Item = 
     (3..=length_max).flat_map(|length| nodes.windows(length).skip(1).map(<[NodeIx]>::to_vec))
 }
 
-/// The same nodes in ascending order, by which sets are known again.
+/// Nodes in ascending order, by which a set is known again.
 pub(super) fn in_ascending_order(nodes: &[NodeIx]) -> Vec<NodeIx> {
     let mut nodes = nodes.to_vec();
     nodes.sort_unstable();
