@@ -359,7 +359,7 @@ mod tests {
 
     fn with_nodes(nodes: Vec<Node>) -> ClusterSnapshot {
         let mut snapshot = testing::snapshot();
-        snapshot.objects.nodes = nodes;
+        snapshot.objects.nodes = nodes.into();
         snapshot
     }
 

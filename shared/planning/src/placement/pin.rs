@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use domain::Text;
 use domain::label::ZONE;
+use rustc_hash::FxHashMap;
 
 use super::placer::Placer;
 use super::preference::Preferred;
@@ -43,6 +44,9 @@ pub(super) struct PinScore {
     penalty: i64,
     /// Pods in its domains that it must be spread with, where an even spread takes precedence.
     crowd: u32,
+    /// Then: in how many of the choices the rarest of its domains is. A domain that goes with few
+    /// others has the pod while these have room.
+    rivals: usize,
 }
 
 /// Domains of one key that a new node may be in.
@@ -78,11 +82,14 @@ impl Placer<'_, '_> {
             }
         }
         let ways = self.model.shape(shape).alternatives.clone();
-        let mut best: Option<Choice> = None;
+        let mut choices = Vec::new();
         for way in ways {
-            self.combine(shape, way, &options, &mut best);
+            self.combine(shape, way, &options, &mut choices);
         }
-        best
+        if self.precedence.is_even {
+            count_rivals(&mut choices);
+        }
+        choices.into_iter().reduce(|best, own| if self.is_better(&own, &best) { own } else { best })
     }
 
     /// A new node in a zone, for a pod of a shape of which nothing else is settled and that has
@@ -93,23 +100,18 @@ impl Placer<'_, '_> {
         self.combination(shape, way, &[KeyOptions { key: ZONE.into(), domains }], 0)
     }
 
-    /// Tries every combination of the domains, one a key.
+    /// Adds every combination of the domains, one a key, that a node could have.
     fn combine(
         &mut self,
         shape: ShapeIx,
         way: ConjunctionId,
         options: &[KeyOptions],
-        best: &mut Option<Choice>,
+        choices: &mut Vec<Choice>,
     ) {
         let total: usize = options.iter().map(|option| option.domains.len()).product();
         for number in 0..total.min(COMBINATIONS_MAX) {
-            let Some(choice) = self.combination(shape, way, options, number) else { continue };
-            if !self.may_add_pod(shape, choice.conjunction) {
-                continue;
-            }
-            if best.as_ref().is_none_or(|best| self.is_better(&choice, best)) {
-                *best = Some(choice);
-            }
+            let choice = self.combination(shape, way, options, number);
+            choices.extend(choice.filter(|own| self.may_add_pod(shape, own.conjunction)));
         }
     }
 
@@ -256,6 +258,17 @@ impl Placer<'_, '_> {
         let found = Rc::new(launchable_domains(self.model, self.memo, shape, key, &fits));
         self.domains.insert((shape, key.clone()), found.clone());
         found
+    }
+}
+
+/// Counts, for each choice, those that share the domain with it that the fewest have.
+fn count_rivals(choices: &mut [Choice]) {
+    let mut having: FxHashMap<(Text, Text), usize> = FxHashMap::default();
+    for pin in choices.iter().flat_map(|own| &own.pins) {
+        *having.entry(pin.clone()).or_default() += 1;
+    }
+    for own in choices {
+        own.score.rivals = own.pins.iter().map(|pin| having[pin]).min().unwrap_or_default();
     }
 }
 
