@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use domain::node::Node;
-use domain::pod::Pod;
+use domain::pod::{ObjectKey, Pod};
 use domain::shared_list::SharedList;
 use domain::{Text, Timestamp};
 
@@ -154,12 +154,14 @@ impl ApiServer {
 
     /// All Nodes by name, as a list to keep.
     pub(crate) fn node_list(&self) -> SharedList<Node> {
-        self.tables.node_list.borrow_mut().of(&self.tables.nodes)
+        let current = |name: &Text| self.get::<Node>(name).cloned();
+        self.tables.node_list.borrow_mut().updated(Node::key, current)
     }
 
     /// All pods by key, as a list to keep.
     pub(crate) fn pod_list(&self) -> SharedList<Pod> {
-        self.tables.pod_list.borrow_mut().of(&self.tables.pods)
+        let current = |key: &ObjectKey| self.get::<Pod>(key).cloned();
+        self.tables.pod_list.borrow_mut().updated(Pod::key, current)
     }
 
     /// All keys of a kind, in order.

@@ -4,9 +4,6 @@ use std::collections::BTreeSet;
 
 use domain::shared_list::SharedList;
 
-use super::object::Object;
-use super::table::Rows;
-
 /// All objects of a kind by key, as they were when they were listed last, and what was written
 /// since.
 #[derive(Debug)]
@@ -22,19 +19,22 @@ impl<K, T> Default for ObjectList<K, T> {
     }
 }
 
-impl<T: Object> ObjectList<T::Key, T> {
+impl<K: Ord, T: Clone> ObjectList<K, T> {
     /// Takes note of a write.
-    pub(super) fn note_write(&mut self, key: T::Key) {
+    pub(super) fn note_write(&mut self, key: K) {
         self.written.insert(key);
     }
 
-    /// The objects as they stand in `rows`. The work grows with what was written since the last
-    /// call.
-    pub(super) fn of(&mut self, rows: &Rows<T::Key, T>) -> SharedList<T> {
+    /// The objects as they stand: `current` gets one by its key. The work grows with what was
+    /// written since the last call.
+    pub(super) fn updated(
+        &mut self,
+        key_of: impl Fn(&T) -> K,
+        current: impl Fn(&K) -> Option<T>,
+    ) -> SharedList<T> {
         for key in std::mem::take(&mut self.written) {
-            let place = self.objects.binary_search_by(|own| own.key().cmp(&key));
-            let current = rows.get(&key).map(|row| T::clone(&row.value));
-            match (place, current) {
+            let place = self.objects.binary_search_by(|own| key_of(own).cmp(&key));
+            match (place, current(&key)) {
                 (Ok(index), Some(object)) => self.objects[index] = object,
                 (Ok(index), None) => {
                     self.objects.remove(index);
