@@ -154,7 +154,7 @@ impl Placer<'_, '_> {
     }
 
     /// The node that [`Self::best_existing`] would choose among some that admit the shape.
-    fn best_of(&mut self, shape: ShapeIx, nodes: &[NodeIx]) -> Option<NodeIx> {
+    pub(super) fn best_of(&mut self, shape: ShapeIx, nodes: &[NodeIx]) -> Option<NodeIx> {
         let own = self.model.shape(shape);
         let has_preferences = !own.preferences.is_empty()
             || self.topology.constraints[shape].owned.iter().any(|owned| owned.weight > 0);

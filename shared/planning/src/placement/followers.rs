@@ -126,17 +126,9 @@ impl Placer<'_, '_> {
     pub(crate) fn domains_to_spread_over(&mut self, shape: ShapeIx) -> Option<usize> {
         let keys: Vec<Text> =
             self.spreads(shape).map(|group| self.topology.groups[group].key.clone()).collect();
-        let ways = self.model.shape(shape).alternatives.clone();
         let mut domains = None;
         for key in &keys {
-            let known = self.launchable(shape, key);
-            let mut may_be_in = |domain: &&Text| {
-                ways.iter().any(|way| {
-                    let pinned = self.memo.sets_mut().pinned(*way, key, domain);
-                    pinned.is_some_and(|pinned| !self.fit(shape, pinned).pools.is_empty())
-                })
-            };
-            let count = known.iter().filter(|domain| may_be_in(domain)).count();
+            let count = self.reachable_domains(shape, key).len();
             domains = Some(domains.unwrap_or(1_usize).saturating_mul(count));
         }
         domains

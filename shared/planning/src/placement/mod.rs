@@ -7,6 +7,7 @@
 mod existing;
 mod followers;
 mod kube_scheduler;
+mod leaders;
 mod least_by_zone;
 mod nominated;
 mod nominations;
@@ -161,6 +162,7 @@ impl Placer<'_, '_> {
         if own.is_never_schedulable() {
             return pods;
         }
+        let pods = self.place_wanted(shape, pods, placements);
         let rest = if self.wants_host_of_its_own(shape, pods.len()) {
             pods
         } else {
@@ -190,7 +192,7 @@ impl Placer<'_, '_> {
                 self.state.place(self.model, self.topology, PodsOn { shape, node, count: 1 });
                 placements.placed.push((pod, node));
                 self.place_followers(shape, placements);
-            } else if let Some(choice) = self.choose(shape, &keys) {
+            } else if let Some(choice) = self.choose(shape, &keys, None) {
                 self.pin(shape, pod, choice, placements);
                 self.place_followers(shape, placements);
             } else {

@@ -59,8 +59,14 @@ impl Placer<'_, '_> {
     /// Pins a domain of each key: allowed by every requirement, in a pool without a taint that the
     /// pod would rather avoid, breaking the fewest preferences, then in the heaviest and cheapest
     /// pool, then by name. A spread is not kept more even than its `maxSkew` requires, unless that
-    /// takes precedence: the next plan would merge nodes that only evenness keeps apart.
-    pub(super) fn choose(&mut self, shape: ShapeIx, keys: &[Text]) -> Option<Choice> {
+    /// takes precedence: the next plan would merge nodes that only evenness keeps apart. With a key
+    /// and a domain of it, only that one will do.
+    pub(super) fn choose(
+        &mut self,
+        shape: ShapeIx,
+        keys: &[Text],
+        only: Option<(&Text, &Text)>,
+    ) -> Option<Choice> {
         let exclusive = &self.model.shape(shape).volumes.exclusive;
         if exclusive.iter().any(|claim| self.state.exclusive.contains(claim)) {
             return None;
@@ -69,8 +75,11 @@ impl Placer<'_, '_> {
         let mut options = Vec::new();
         for key in keys {
             let launchable = self.launchable(shape, key);
+            let may_be =
+                |domain: &&Text| only.is_none_or(|(own, only)| own != key || only == *domain);
             let domains: Vec<_> = launchable
                 .iter()
+                .filter(may_be)
                 .filter_map(|domain| {
                     Some((domain.clone(), self.domain_score(&constraints, key, domain)?))
                 })
@@ -246,6 +255,20 @@ impl Placer<'_, '_> {
         let domains: Rc<Vec<Text>> = Rc::new(domains.into_iter().collect());
         self.eligible.insert((shape, group), domains.clone());
         domains
+    }
+
+    /// Of those domains, the ones in which some node could be launched for the shape, its volumes
+    /// considered.
+    pub(super) fn reachable_domains(&mut self, shape: ShapeIx, key: &Text) -> Vec<Text> {
+        let ways = self.model.shape(shape).alternatives.clone();
+        let launchable = self.launchable(shape, key);
+        let mut is_reachable = |domain: &&Text| {
+            ways.iter().any(|way| {
+                let pinned = self.memo.sets_mut().pinned(*way, key, domain);
+                pinned.is_some_and(|pinned| !self.fit(shape, pinned).pools.is_empty())
+            })
+        };
+        launchable.iter().filter(|domain| is_reachable(domain)).cloned().collect()
     }
 
     /// Values of the key that new nodes for the shape could have; worked out once.

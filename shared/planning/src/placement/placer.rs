@@ -40,6 +40,9 @@ impl Placements {
     }
 }
 
+/// Domains that a shape's pods are wanted in, with the affinity that wants them there.
+pub(super) type Wanted = BTreeSet<(GroupIx, Text)>;
+
 /// Which pods of one priority come first; without any, the larger.
 #[derive(Clone, Default)]
 pub(crate) struct Precedence {
@@ -55,6 +58,9 @@ pub(crate) struct Precedence {
     /// The emptiest of the domains that a pod may be in before the cheapest: of those that are
     /// spread over several keys, pods in the cheapest may leave the others nowhere to go.
     pub(crate) is_even: bool,
+    /// Domains that each get one pod of a shape before the rest choose theirs, since others must
+    /// join it there.
+    pub(crate) wanted: BTreeMap<ShapeIx, Wanted>,
 }
 
 /// How many pods may be pinned where a packing left some of them.

@@ -62,9 +62,10 @@ pub(super) fn best_attempt(placer: &mut Placer, state: &State, waiting: &[PodIx]
 }
 
 /// Orders worth a try, the likeliest first: the shapes that were ever left before all others, or
-/// the smaller pods; all spread evenly, where some must be over several keys; those that may be in
-/// the fewest of the domains over which they are spread; and in the best order so far, each shape
-/// of which most pods are left, since together they may take each other's room.
+/// the smaller pods; all spread evenly, where some must be over several keys; one pod first in each
+/// domain where others that are left must join it; those that may be in the fewest of the domains
+/// over which they are spread; and in the best order so far, each shape of which most pods are
+/// left, since together they may take each other's room.
 fn orders(
     placer: &mut Placer,
     shapes: &BTreeSet<ShapeIx>,
@@ -78,13 +79,17 @@ fn orders(
         orders.push(Precedence { is_even: true, ..Precedence::default() });
     }
     let model = placer.scope().model;
+    let shape_of = |pod: &PodIx| model.shapes.of_pod[*pod];
+    let waiting_shapes: BTreeSet<ShapeIx> = waiting.iter().filter_map(shape_of).collect();
+    let wanted = placer.wanted_for(shapes, &waiting_shapes);
+    if !wanted.is_empty() {
+        orders.push(Precedence { wanted, ..Precedence::default() });
+    }
     if waiting.len() + model.nodes.len() > PODS_AND_NODES_MAX {
         return orders;
     }
     if shapes.iter().any(|shape| placer.domains_to_spread_over(*shape).is_some()) {
-        let waiting: BTreeSet<ShapeIx> =
-            waiting.iter().filter_map(|pod| model.shapes.of_pod[*pod]).collect();
-        let domains = waiting
+        let domains = waiting_shapes
             .into_iter()
             .filter_map(|shape| Some((shape, placer.domains_to_spread_over(shape)?)));
         orders.push(Precedence { domains: domains.collect(), ..Precedence::default() });

@@ -189,3 +189,23 @@ fn a_pod_that_others_must_join_goes_where_they_have_room() {
     let plan = world.pods(2, &follower).plan();
     assert_eq!([0, 1].map(|own| place_of(&plan, &format!("web-{own}"))), [Some("empty"); 2]);
 }
+
+#[test]
+fn of_pods_that_others_must_join_one_goes_to_each_zone_that_these_may_be_in() {
+    let joining = |zone: &str| pod(zone).on_nodes_with(ZONE, zone).affinity(near(ZONE, DB));
+    let leaders = cluster().pods(3, &pod("db").label(DB.0, DB.1).cpu(1500));
+    let plan = leaders.pod(joining("b")).pod(joining("c")).plan();
+    assert_eq!(["b", "c"].map(|own| listed(claim_of(&plan, own), ZONE)), ["b", "c"]);
+}
+
+#[test]
+fn a_pod_that_is_wanted_in_a_zone_takes_the_room_that_is_there() {
+    let joining = |zone: &str| pod(zone).on_nodes_with(ZONE, zone).affinity(near(ZONE, DB));
+    let db = pod("db").label(DB.0, DB.1);
+    let world = cluster().node(node("a1").in_zone("a")).node(node("b1").in_zone("b"));
+    let plan =
+        world.pods(2, &db.cpu(400)).pod(joining("a").cpu(100)).pod(joining("b").cpu(100)).plan();
+    let mut places = ["db-0", "db-1", "a", "b"].map(|own| place_of(&plan, own));
+    places.sort();
+    assert_eq!(places, [Some("a1"), Some("a1"), Some("b1"), Some("b1")]);
+}
