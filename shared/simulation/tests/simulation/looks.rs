@@ -1,13 +1,9 @@
 //! Provisioning that wakes itself every few seconds to look whether pods wait.
 
-#![expect(clippy::unwrap_used, reason = "what cannot be read or run ends the test")]
-
+use crate::report_text::report_text;
 use domain::settings::Settings;
-use report_text::report_text;
 use simulation::report::{Entry, Happening, Report};
 use simulation::scenario::{ProvisioningMode, Scenario};
-
-mod report_text;
 
 /// From an instance's launch to its ready node, seconds.
 const BOOT: i64 = 40;

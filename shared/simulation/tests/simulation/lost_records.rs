@@ -1,19 +1,11 @@
 //! The functions' table is lost while a hundred nodes run: no instance ends and no pod is evicted
 //! for it, and the functions go on as if nothing had happened.
 
-#![expect(clippy::unwrap_used, reason = "what cannot be read or run ends the test")]
-
+use crate::report_text::report_text;
 use domain::settings::Settings;
 use domain::{SignedDuration, Timestamp};
-use report_text::report_text;
 use simulation::report::{Entry, Happening, Report};
 use simulation::scenario::Scenario;
-
-mod report_text;
-
-/// As in the command.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// A hundred pods, each of which fills a node, from ten o'clock on. At noon the table is emptied;
 /// three ticks later half of the pods go.

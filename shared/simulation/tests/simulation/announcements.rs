@@ -1,13 +1,9 @@
 //! What AWS announces beside spot interruptions, and what it finds out.
 
-#![expect(clippy::unwrap_used, reason = "what cannot be read or run ends the test")]
-
+use crate::report_text::report_text;
 use domain::settings::Settings;
-use report_text::report_text;
 use simulation::report::{Happening, Report};
 use simulation::scenario::Scenario;
-
-mod report_text;
 
 /// Two pods on a spot node each, and what is said about one of them after ten minutes.
 fn run(annotations: &str, said: &str, expected: &str) -> Report {

@@ -1,7 +1,6 @@
 //! Decisions that are wrong on purpose: each must be caught, or the invariants watch nothing.
 
-#![expect(clippy::unwrap_used, reason = "what cannot be read or run ends the test")]
-
+use crate::report_text::report_text;
 use controllers::core::Core;
 use domain::label;
 use domain::money::UsdPerHour;
@@ -9,12 +8,9 @@ use domain::plan::{Plan, PlannedDisruption};
 use domain::reason::DisruptionReason;
 use domain::settings::Settings;
 use domain::snapshot::ClusterSnapshot;
-use report_text::report_text;
 use simulation::invariant::Violation;
 use simulation::report::Report;
 use simulation::scenario::Scenario;
-
-mod report_text;
 
 /// Two pods on a node each, of a pool that must not go over 4 cores.
 const SCENARIO: &str = "

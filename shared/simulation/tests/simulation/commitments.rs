@@ -1,16 +1,11 @@
 //! A Commitment through hours of a cluster: filled at once, left when it ends, and taken off the
 //! bill.
 
-#![expect(clippy::unwrap_used, reason = "what cannot be read or run ends the test")]
-
 use domain::settings::Settings;
 use simulation::report::Report;
 
-mod pool_and_pods;
-mod small_scenario;
-
-use pool_and_pods::{Deployment, pool_and_pods};
-use small_scenario::SmallScenario;
+use crate::pool_and_pods::{Deployment, pool_and_pods};
+use crate::small_scenario::SmallScenario;
 
 /// Eight pods for eight hours, from nine o'clock.
 fn run(commitment: &str, expect: &str) -> Report {

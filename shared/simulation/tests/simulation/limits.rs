@@ -1,13 +1,9 @@
 //! Limits of NodePools, while their nodes are replaced.
 
-#![expect(clippy::unwrap_used, reason = "what cannot be read or run ends the test")]
-
 use domain::settings::Settings;
 use simulation::report::{Happening, Moment, Report};
 
-mod small_scenario;
-
-use small_scenario::SmallScenario;
+use crate::small_scenario::SmallScenario;
 
 /// Two pods that need a node each of a NodePool that may have so many nodes; its nodes expire after
 /// an hour.

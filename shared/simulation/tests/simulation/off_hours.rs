@@ -1,15 +1,10 @@
 //! `outrigger.dev/off-schedule`: a NodePool for working hours, through a weekday.
 
-#![expect(clippy::unwrap_used, reason = "what cannot be read or run ends the test")]
-
 use domain::settings::Settings;
 use simulation::report::Report;
 
-mod pool_and_pods;
-mod small_scenario;
-
-use pool_and_pods::{Deployment, pool_and_pods};
-use small_scenario::SmallScenario;
+use crate::pool_and_pods::{Deployment, pool_and_pods};
+use crate::small_scenario::SmallScenario;
 
 /// Twelve pods from eight in the evening of a Monday until ten in the evening of the Tuesday, in
 /// Seoul; the annotations of their NodePool are as given. One pod refuses disruption.

@@ -1,7 +1,5 @@
 //! The history of a run says what its timeline, its views and its cost say.
 
-#![expect(clippy::unwrap_used, reason = "what cannot be read or run ends the test")]
-
 use domain::settings::Settings;
 use simulation::Traced;
 use simulation::history::{Came, History, HowEnded};

@@ -4,18 +4,13 @@
 //!
 //! A day takes half a minute of processor time or more where all is optimised, so that only a
 //! morning is run by default. All two hundred, shared among the machine's threads:
-//! `OUTRIGGER_DAYS=0..200 cargo test --release -p outrigger-simulation --test days -- --ignored
-//! --nocapture`.
+//! `OUTRIGGER_DAYS=0..200 cargo test --release -p outrigger-simulation --test simulation days::
+//! -- --ignored --nocapture`.
 //!
 //! The cluster is that of somebody who cares about cost: spot may replace spot, which it may not by
 //! default. `OUTRIGGER_FEATURE_GATES=` (empty) runs the days with the defaults,
 //! `OUTRIGGER_CONSOLIDATION_POLICY=Balanced` with that policy. Costs are held against the bound in
 //! neither: both leave moves that save on purpose.
-
-#![expect(
-    clippy::unwrap_used,
-    reason = "helpers of tests, which clippy does not exempt as it does tests"
-)]
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -31,10 +26,6 @@ use domain::{SignedDuration, Text};
 use simulation::day::{DAY, Length, MORNING, day};
 use simulation::invariant::Violation;
 use simulation::report::{ExpectationOutcome, Happening, Occurrence, Report};
-
-/// As in the command.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const BY_DEFAULT: Range<u64> = 0..2;
 const MORNINGS: [(u64, ConsolidationPolicy); 2] =

@@ -1,15 +1,10 @@
 //! `outrigger.dev/min-free-addresses`: addresses of subnets are taken as nodes and pods come.
 
-#![expect(clippy::unwrap_used, reason = "what cannot be read or run ends the test")]
-
 use domain::settings::Settings;
 use simulation::report::{Happening, Report};
 
-mod pool_and_pods;
-mod small_scenario;
-
-use pool_and_pods::{Deployment, pool_and_pods};
-use small_scenario::SmallScenario;
+use crate::pool_and_pods::{Deployment, pool_and_pods};
+use crate::small_scenario::SmallScenario;
 
 /// Three Deployments of two pods that each fill a node, one every half hour, in two zones with so
 /// many addresses each.

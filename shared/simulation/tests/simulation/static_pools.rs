@@ -1,14 +1,10 @@
 //! NodePools of a fixed size through the controllers: they come up, shrink, and are replaced one
 //! for one.
 
-#![expect(clippy::unwrap_used, reason = "what cannot be read or run ends the test")]
-
+use crate::report_text::report_text;
 use domain::settings::Settings;
-use report_text::report_text;
 use simulation::report::{Happening, Report};
 use simulation::scenario::Scenario;
-
-mod report_text;
 
 /// The pool, to have so many nodes of a type.
 fn pool(replicas: u32, instance_type: &str) -> String {

@@ -1,7 +1,6 @@
 //! Spot that remembers: over offerings of which some are interrupted more often than others, which
 //! the planner does not know.
 
-#![expect(clippy::unwrap_used, reason = "what cannot be read or run ends the test")]
 #![expect(clippy::print_stdout, reason = "the figures of docs/spot.md are what it prints")]
 
 use std::collections::BTreeMap;

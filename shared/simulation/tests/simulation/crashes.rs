@@ -4,17 +4,13 @@
 //! By default every sixty-first call is the last of its process; every single one with
 //! `OUTRIGGER_EVERY_CALL=1 cargo test --release -p outrigger-simulation --test crashes`.
 
-#![expect(clippy::unwrap_used, reason = "what cannot be read or run ends the test")]
-
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use crate::report_text::report_text;
 use domain::settings::Settings;
-use report_text::report_text;
 use simulation::report::{Happening, Report};
 use simulation::scenario::Scenario;
-
-mod report_text;
 
 /// Everything that functions do, once each: nodes are launched for three pods, one of which is
 /// guarded; one instance is taken back; a node that has become too large is replaced; one that is

@@ -1,16 +1,11 @@
 //! `outrigger.dev/ami-min-age`: a new image is taken once it is old enough.
 
-#![expect(clippy::unwrap_used, reason = "what cannot be read or run ends the test")]
-
 use domain::SignedDuration;
 use domain::settings::Settings;
 use simulation::report::{Happening, Report};
 
-mod pool_and_pods;
-mod small_scenario;
-
-use pool_and_pods::{Deployment, pool_and_pods};
-use small_scenario::SmallScenario;
+use crate::pool_and_pods::{Deployment, pool_and_pods};
+use crate::small_scenario::SmallScenario;
 
 /// Three nodes, and a new image at one hour; the annotation of their class is as given.
 fn run(annotations: &str, images: &str) -> Report {

@@ -1,17 +1,12 @@
 //! `outrigger.dev/drift-waves`: a new image reaches 40 nodes in waves, or none where it never
 //! joins.
 
-#![expect(clippy::unwrap_used, reason = "what cannot be read or run ends the test")]
-
 use domain::SignedDuration;
 use domain::settings::Settings;
 use simulation::report::{Happening, Report};
 
-mod pool_and_pods;
-mod small_scenario;
-
-use pool_and_pods::{Deployment, pool_and_pods};
-use small_scenario::SmallScenario;
+use crate::pool_and_pods::{Deployment, pool_and_pods};
+use crate::small_scenario::SmallScenario;
 
 /// A pod each on 40 nodes, and a new image at one hour.
 fn run(annotations: &str, new_image: &str, duration: &str, expect: &str) -> Report {

@@ -1,14 +1,10 @@
 //! A change of an EC2NodeClass drifts the nodes that were launched from it.
 
-#![expect(clippy::unwrap_used, reason = "what cannot be read or run ends the test")]
-
 use domain::settings::Settings;
 use simulation::report::{Happening, Report};
 use simulation::scenario::Scenario;
 
-mod pool_and_pods;
-
-use pool_and_pods::{Deployment, pool_and_pods};
+use crate::pool_and_pods::{Deployment, pool_and_pods};
 
 /// Three nodes, whose class gets what is given at ten minutes.
 fn run(change: &str) -> Report {

@@ -1,13 +1,9 @@
 //! `outrigger.dev/evict-by: rollout`: a Deployment of one replica is never without a ready pod.
 
-#![expect(clippy::unwrap_used, reason = "what cannot be read or run ends the test")]
-
 use domain::settings::Settings;
 use simulation::report::{Happening, Report};
 
-mod small_scenario;
-
-use small_scenario::SmallScenario;
+use crate::small_scenario::SmallScenario;
 
 /// A replica that takes 40 s to be ready, and a new image at one hour. Annotations, replicas and
 /// specification of the Deployment are as given.

@@ -1,13 +1,9 @@
 //! PrewarmSchedules that scale their workloads, from the functions down to the pods.
 
-#![expect(clippy::unwrap_used, reason = "what cannot be read or run ends the test")]
-
+use crate::report_text::report_text;
 use domain::settings::Settings;
-use report_text::report_text;
 use simulation::report::Report;
 use simulation::scenario::{ProvisioningMode, Scenario};
-
-mod report_text;
 
 /// Five replicas from the 10th until the 20th minute; without any by the 40th.
 const SCENARIO: &str = "

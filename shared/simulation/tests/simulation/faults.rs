@@ -2,15 +2,11 @@
 //! spot instances are taken back. What must always be true stays true, and in the end every pod
 //! runs.
 
-#![expect(clippy::unwrap_used, reason = "what cannot be read or run ends the test")]
-
+use crate::report_text::report_text;
 use domain::settings::Settings;
-use report_text::report_text;
 use simulation::invariant::Violation;
 use simulation::report::{ExpectationOutcome, Happening, Report};
 use simulation::scenario::Scenario;
-
-mod report_text;
 
 const SEEDS: u64 = 3;
 

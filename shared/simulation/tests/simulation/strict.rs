@@ -3,31 +3,23 @@
 //! a claim, none that lives is taken for gone, and no pod waits over ten minutes.
 //!
 //! All two hundred seeds, or those that `OUTRIGGER_STRICT=FROM..TO` names: `cargo test --release -p
-//! outrigger-simulation --test strict -- --ignored`.
-
-#![expect(clippy::unwrap_used, reason = "what cannot be read or run ends the test")]
+//! outrigger-simulation --test simulation strict:: -- --ignored`.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex};
 
+use crate::report_text::report_text;
 use catalog::CatalogOptions;
 use domain::SignedDuration;
 use domain::instance_type::{InstanceType, InstanceTypes};
 use domain::node_pool::ConsolidationPolicy;
 use domain::settings::{FeatureGates, Settings};
-use report_text::report_text;
 use simulation::day::{MORNING, day};
 use simulation::ec2::{CallRefusal, Ec2Behaviour, FailedToken, FleetErrorCode, RepeatedLaunch};
 use simulation::invariant::Violation;
 use simulation::report::{Happening, Report};
 use simulation::scenario::{CatalogChoice, Scenario};
-
-mod report_text;
-
-/// As in the command.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Seeds of a behaviour in the ordinary run.
 const SEEDS: Range<u64> = 0..3;

@@ -1,13 +1,9 @@
 //! The scenarios that come with the binary: each runs to its end as its author expects.
 
-#![expect(clippy::unwrap_used, reason = "what cannot be read or run ends the test")]
-
+use crate::report_text::report_text;
 use domain::settings::Settings;
-use report_text::report_text;
 use simulation::report::Report;
 use simulation::scenario::Scenario;
-
-mod report_text;
 
 fn read(name: &str) -> Scenario {
     let path = format!("{}/../../functions/cli/scenarios/{name}.yaml", env!("CARGO_MANIFEST_DIR"));

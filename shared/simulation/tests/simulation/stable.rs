@@ -1,8 +1,6 @@
 //! Clusters that are left to the functions until nothing changes, and what each thing that holds
 //! them back costs: without it, the cluster costs as much less as was said.
 
-#![expect(clippy::unwrap_used, reason = "what cannot be read or run ends the test")]
-
 use std::sync::Arc;
 
 use catalog::CatalogOptions;

@@ -1,7 +1,5 @@
 //! Recordings of runs: replayed with nothing changed, they come to the same nodes.
 
-#![expect(clippy::unwrap_used, reason = "what cannot be read or run ends the test")]
-
 use domain::SignedDuration;
 use domain::settings::Settings;
 use recording::{Pseudonyms, ReadRecording, Recording};

@@ -1,19 +1,14 @@
 //! How the cluster's scheduler is configured: ConfigMap `kube-system/outrigger` says it to both
 //! sides, and a scenario to kube-scheduler alone.
 
-#![expect(clippy::unwrap_used, reason = "what cannot be read or run ends the test")]
-
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use domain::settings::Settings;
 use simulation::report::{Happening, Report};
 
-mod pool_and_pods;
-mod small_scenario;
-
-use pool_and_pods::{Deployment, pool_and_pods};
-use small_scenario::SmallScenario;
+use crate::pool_and_pods::{Deployment, pool_and_pods};
+use crate::small_scenario::SmallScenario;
 
 /// The ConfigMap with a configuration, as an entry of an `apply` list.
 fn config_map(config: &str) -> String {

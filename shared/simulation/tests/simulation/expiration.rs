@@ -1,17 +1,12 @@
 //! Graceful expiration through a whole month: `outrigger.dev/expiration`, `expiration-spread` and
 //! `expire-by`.
 
-#![expect(clippy::unwrap_used, reason = "what cannot be read or run ends the test")]
-
 use domain::SignedDuration;
 use domain::settings::Settings;
 use simulation::report::{Happening, Report};
 
-mod pool_and_pods;
-mod small_scenario;
-
-use pool_and_pods::{Deployment, pool_and_pods};
-use small_scenario::SmallScenario;
+use crate::pool_and_pods::{Deployment, pool_and_pods};
+use crate::small_scenario::SmallScenario;
 
 /// Pods that each fill a node, whose NodePool has Karpenter's default `expireAfter` of 720 h, these
 /// annotations and these budgets.

@@ -1,7 +1,5 @@
 //! Runs that are left out because they would find nothing to do make no difference to the report.
 
-#![expect(clippy::unwrap_used, reason = "what cannot be read or run ends the test")]
-
 use domain::node_pool::ConsolidationPolicy;
 use domain::settings::{FeatureGates, Settings};
 use simulation::day::{self, MORNING};
