@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use domain::Text;
 use domain::label::{self, Labels};
-use domain::pod::{NodeInclusionPolicy, PodAffinityTerm, WhenUnsatisfiable};
+use domain::pod::{NodeInclusionPolicy, PodAffinityTerm, PodSpec, WhenUnsatisfiable};
 use domain::selector::{LabelSelector, SelectorOperator};
 use domain::settings::PreferencePolicy;
 use domain::taint::{Taint, Toleration, first_untolerated};
@@ -48,6 +48,10 @@ pub(crate) enum SoftSpread {
 /// Which nodes a spread constraint counts (`nodeAffinityPolicy`, `nodeTaintsPolicy`).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct NodeFilter {
+    /// Labels that a Node must have, whatever their values, sorted: the keys of all spreads of its
+    /// kind (hard or soft) that the pods carry. kube-scheduler leaves out Nodes without one of them
+    /// (`nodeLabelsMatchSpreadConstraints` of its plugin `PodTopologySpread`).
+    keys: Vec<Text>,
     /// A shape whose node selector and affinity count, if they do.
     affinity_of: Option<AffinityKey>,
     /// Tolerations that count, if taints do.
@@ -103,8 +107,11 @@ impl Group {
     /// Whether a spread constraint counts the node.
     pub(crate) fn counts_node(&self, node: &NodeView, shape_spec: &domain::pod::PodSpec) -> bool {
         let Some(filter) = &self.filter else { return true };
+        // A machine that is still to join will have labels that its claim does not name.
+        let has_keys =
+            || node.node.is_none() || filter.keys.iter().all(|key| node.labels.contains_key(key));
         let by_affinity = filter.affinity_of.is_none() || node_terms_hold(shape_spec, &node.labels);
-        by_affinity && self.counts_nodes_with(&node.taints)
+        by_affinity && self.counts_nodes_with(&node.taints) && has_keys()
     }
 
     /// Whether a spread constraint counts nodes with these taints.
@@ -415,6 +422,7 @@ impl Builder {
             }
             let honors_affinity = constraint.node_affinity_policy == NodeInclusionPolicy::Honor;
             let filter = NodeFilter {
+                keys: keys_of(spec, constraint.when_unsatisfiable),
                 affinity_of: honors_affinity
                     .then(|| (spec.node_selector.clone(), spec.required_node_terms.clone())),
                 tolerations: (constraint.node_taints_policy == NodeInclusionPolicy::Honor)
@@ -447,6 +455,17 @@ impl Builder {
         }
         owned
     }
+}
+
+/// Keys of the pod's spreads that are as hard, but for the host name, which every Node has.
+fn keys_of(spec: &PodSpec, when_unsatisfiable: WhenUnsatisfiable) -> Vec<Text> {
+    let alike = spec.topology_spread.iter();
+    let alike = alike.filter(|own| own.when_unsatisfiable == when_unsatisfiable);
+    let mut keys: Vec<Text> = alike.map(|own| own.topology_key.clone()).collect();
+    keys.retain(|key| &**key != label::HOSTNAME);
+    keys.sort();
+    keys.dedup();
+    keys
 }
 
 fn pod_group(term: &PodAffinityTerm, rule: Rule) -> Group {

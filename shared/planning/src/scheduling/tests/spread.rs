@@ -282,6 +282,21 @@ fn a_cheap_and_a_dear_zone() -> Cluster {
     cluster().selling(selling.into())
 }
 
+/// kube-scheduler sees no pod on a Node that lacks the key of any spread of the pod to place.
+#[test]
+fn nodes_without_the_key_of_another_spread_do_not_count() {
+    let teams = node_pool_of("default", &[requirement(TEAM, Operator::In, &["blue"])]);
+    let old = |node: &str| pod(node).label(WEB.0, WEB.1).cpu(4000).on(node);
+    let world = cluster()
+        .pool(teams)
+        .node(node("b").in_zone("b"))
+        .node(node("c").in_zone("c"))
+        .pod(old("b"))
+        .pod(old("c"));
+    let plan = world.pods(2, &web(ZONE).spread(spread_over(TEAM, WEB))).plan();
+    assert_eq!(pods_by_zone(&plan), [1, 1]);
+}
+
 fn in_zone<'p>(plan: &'p Plan, zone: &str) -> Vec<&'p str> {
     let claims = plan.node_claims.iter().filter(|claim| &*claim.offering.zone == zone);
     let mut pods: Vec<&str> = claims.flat_map(|own| &own.pods).map(|pod| &*pod.name).collect();
