@@ -155,6 +155,9 @@ impl Placer<'_, '_> {
 
     /// The node that [`Self::best_existing`] would choose among some that admit the shape.
     pub(super) fn best_of(&mut self, shape: ShapeIx, nodes: &[NodeIx]) -> Option<NodeIx> {
+        if self.is_spread_evenly(shape) {
+            return self.most_even(shape, nodes);
+        }
         let own = self.model.shape(shape);
         let has_preferences = !own.preferences.is_empty()
             || self.topology.constraints[shape].owned.iter().any(|owned| owned.weight > 0);

@@ -4,6 +4,7 @@
 //! there. Any other pod becomes an item for packing; where topology ties it to other pods, its
 //! domains are pinned here, one pod after the other, so that packing concerns single nodes only.
 
+mod even;
 mod existing;
 mod followers;
 mod kube_scheduler;
@@ -15,6 +16,7 @@ mod pin;
 mod placer;
 mod preference;
 mod render;
+mod rivals;
 mod zone_choice;
 mod zone_exchange;
 mod zone_price;

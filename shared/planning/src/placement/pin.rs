@@ -6,10 +6,10 @@ use std::rc::Rc;
 
 use domain::Text;
 use domain::label::ZONE;
-use rustc_hash::FxHashMap;
 
 use super::placer::Placer;
 use super::preference::Preferred;
+use super::rivals::{Pins, Rivals};
 use crate::feasibility::constraint::Constraint;
 use crate::feasibility::domains::{counted_domains, launchable_domains};
 use crate::feasibility::fit::Fit;
@@ -25,7 +25,7 @@ pub(super) struct Choice {
     /// What the node must meet: the domains, and preferences that can be met beside them.
     pub(super) conjunction: ConjunctionId,
     /// Keys and the domains chosen.
-    pub(super) pins: Vec<(Text, Text)>,
+    pub(super) pins: Pins,
     /// Where such a node could come from.
     pub(super) fit: Rc<Fit>,
     pub(super) score: PinScore,
@@ -43,10 +43,9 @@ pub(super) struct PinScore {
     /// The weight of broken preferences.
     penalty: i64,
     /// Pods in its domains that it must be spread with, where an even spread takes precedence.
-    crowd: u32,
-    /// Then: in how many of the choices the rarest of its domains is. A domain that goes with few
-    /// others has the pod while these have room.
-    rivals: usize,
+    pub(super) crowd: u32,
+    /// Then: in how many of the ways the rarest of its domains is (see [`Rivals`]).
+    pub(super) rivals: usize,
 }
 
 /// Domains of one key that a new node may be in.
@@ -67,9 +66,28 @@ impl Placer<'_, '_> {
         keys: &[Text],
         only: Option<(&Text, &Text)>,
     ) -> Option<Choice> {
+        let mut choices = self.choices(shape, keys, only);
+        if self.precedence.is_even {
+            let of_nodes = self.pins_of_nodes(shape, keys);
+            let rivals = Rivals::of(of_nodes.iter().chain(choices.iter().map(|own| &own.pins)));
+            for own in &mut choices {
+                own.score.rivals = rivals.of_rarest(&own.pins);
+            }
+        }
+        choices.into_iter().reduce(|best, own| if self.is_better(&own, &best) { own } else { best })
+    }
+
+    /// The ways of pinning a domain of each key that [`Self::choose`] has; none where a key must be
+    /// pinned and cannot.
+    pub(super) fn choices(
+        &mut self,
+        shape: ShapeIx,
+        keys: &[Text],
+        only: Option<(&Text, &Text)>,
+    ) -> Vec<Choice> {
         let exclusive = &self.model.shape(shape).volumes.exclusive;
         if exclusive.iter().any(|claim| self.state.exclusive.contains(claim)) {
-            return None;
+            return Vec::new();
         }
         let constraints = self.constraints_of(shape);
         let mut options = Vec::new();
@@ -87,7 +105,7 @@ impl Placer<'_, '_> {
             if !domains.is_empty() {
                 options.push(KeyOptions { key: key.clone(), domains });
             } else if !launchable.is_empty() || requires_a_domain(self.topology, shape, key) {
-                return None;
+                return Vec::new();
             }
         }
         let ways = self.model.shape(shape).alternatives.clone();
@@ -95,10 +113,7 @@ impl Placer<'_, '_> {
         for way in ways {
             self.combine(shape, way, &options, &mut choices);
         }
-        if self.precedence.is_even {
-            count_rivals(&mut choices);
-        }
-        choices.into_iter().reduce(|best, own| if self.is_better(&own, &best) { own } else { best })
+        choices
     }
 
     /// A new node in a zone, for a pod of a shape of which nothing else is settled and that has
@@ -281,17 +296,6 @@ impl Placer<'_, '_> {
         let found = Rc::new(launchable_domains(self.model, self.memo, shape, key, &fits));
         self.domains.insert((shape, key.clone()), found.clone());
         found
-    }
-}
-
-/// Counts, for each choice, those that share the domain with it that the fewest have.
-fn count_rivals(choices: &mut [Choice]) {
-    let mut having: FxHashMap<(Text, Text), usize> = FxHashMap::default();
-    for pin in choices.iter().flat_map(|own| &own.pins) {
-        *having.entry(pin.clone()).or_default() += 1;
-    }
-    for own in choices {
-        own.score.rivals = own.pins.iter().map(|pin| having[pin]).min().unwrap_or_default();
     }
 }
 

@@ -282,6 +282,21 @@ fn a_cheap_and_a_dear_zone() -> Cluster {
     cluster().selling(selling.into())
 }
 
+/// On the first node a pod would leave only zone `c` with spot to the second, which no node has.
+#[test]
+fn pods_on_the_nodes_that_are_there_leave_others_a_place() {
+    let node_in = |name: &str, zone: &str, capacity_type: &str| {
+        node(name).in_zone(zone).label(CAPACITY_TYPE, capacity_type).label(TEAM, "blue")
+    };
+    let world = cluster()
+        .node(node_in("1", "b", "on-demand"))
+        .node(node_in("2", "c", "on-demand"))
+        .node(node_in("3", "b", "spot"));
+    let spread = web(ZONE).spread(spread_over(CAPACITY_TYPE, WEB)).cpu(100);
+    let plan = world.pods(4, &spread.on_nodes_with(TEAM, "blue")).plan();
+    assert_eq!(plan.unschedulable.len(), 0, "{:?}", plan.unschedulable);
+}
+
 /// kube-scheduler sees no pod on a Node that lacks the key of any spread of the pod to place.
 #[test]
 fn nodes_without_the_key_of_another_spread_do_not_count() {
