@@ -202,6 +202,10 @@ impl<'a> Pool<'a> {
         instance_type: &InstanceType,
         wanted: &[&Expression],
     ) -> Option<BTreeMap<Text, LabelState>> {
+        // Most types are excluded by what they are, whatever else is known of such nodes.
+        if wanted.iter().any(|expression| excludes(instance_type, expression)) {
+            return None;
+        }
         let mut labels = self.own.clone();
         labels.extend(type_labels(instance_type));
         if let Some(region) = self.catalogue.region {
@@ -220,6 +224,15 @@ impl<'a> Pool<'a> {
         }
         Some(labels)
     }
+}
+
+/// Whether a label that the type itself decides cannot meet the expression.
+fn excludes(instance_type: &InstanceType, expression: &Expression) -> bool {
+    let decided = instance_type.labels.get(&expression.key);
+    decided.filter(|_| &*expression.key != REGION).is_some_and(|values| {
+        let state = LabelState::any_of(values.iter().cloned());
+        !state.allows(expression)
+    })
 }
 
 /// Whether what an offering's market decides meets expressions on such labels.

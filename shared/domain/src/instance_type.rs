@@ -11,7 +11,7 @@ use crate::Text;
 use crate::fargate::FargateRates;
 use crate::money::UsdPerHour;
 use crate::resource::Resources;
-pub use list::{InstanceTypeList, Summary};
+pub use list::{InstanceTypeList, LabelColumn, Summary};
 
 /// How capacity is bought.
 #[derive(

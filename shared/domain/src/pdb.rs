@@ -1,5 +1,8 @@
 //! PodDisruptionBudgets.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use crate::Text;
 use crate::label::Labels;
 use crate::pod::{ObjectKey, Pod};
@@ -126,7 +129,37 @@ pub struct Refused {
 
 /// Which of the budgets keeps a pod from being evicted now.
 pub fn refusal(budgets: &[PodDisruptionBudget], pod: &Pod) -> Option<Refused> {
-    let guards: Vec<_> = budgets.iter().filter(|budget| budget.guards(pod)).collect();
+    refusal_of(&guards(budgets, pod), pod)
+}
+
+fn guards<'a>(budgets: &'a [PodDisruptionBudget], pod: &Pod) -> Vec<&'a PodDisruptionBudget> {
+    budgets.iter().filter(|budget| budget.guards(pod)).collect()
+}
+
+/// Which budgets guard pods, for whoever asks about many: pods of one workload share their labels,
+/// and are looked for once.
+#[derive(Debug)]
+pub struct Guards<'a> {
+    budgets: &'a [PodDisruptionBudget],
+    /// By namespace, and where the labels are.
+    known: BTreeMap<(&'a str, *const Labels), Vec<&'a PodDisruptionBudget>>,
+}
+
+impl<'a> Guards<'a> {
+    /// Of these budgets.
+    pub const fn of(budgets: &'a [PodDisruptionBudget]) -> Self {
+        Self { budgets, known: BTreeMap::new() }
+    }
+
+    /// Which of them keeps a pod from being evicted now.
+    pub fn refusal(&mut self, pod: &'a Pod) -> Option<Refused> {
+        let address = (&*pod.key.namespace, Arc::as_ptr(&pod.labels));
+        let guards = self.known.entry(address).or_insert_with(|| guards(self.budgets, pod));
+        refusal_of(guards, pod)
+    }
+}
+
+fn refusal_of(guards: &[&PodDisruptionBudget], pod: &Pod) -> Option<Refused> {
     let held = guards.iter().find(|budget| {
         budget.allows_none() && !(pod.ready == Some(false) && budget.lets_unready_go())
     });

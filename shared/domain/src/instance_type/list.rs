@@ -31,6 +31,35 @@ pub struct Summary {
     pub has_reservations: bool,
     /// The place of the first type of each name.
     places: BTreeMap<Text, usize>,
+    /// By key of a label, who has which values of it.
+    columns: BTreeMap<Text, OnceLock<LabelColumn>>,
+}
+
+/// Which types have which values of one label: types are many, and most share their values with
+/// others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LabelColumn {
+    /// The lists of values that types have, each once, in the order of the first type with it.
+    pub distinct: Vec<Vec<Text>>,
+    /// By type, in the order of the list, an index of these; `None` of types without the label.
+    pub of_type: Vec<Option<usize>>,
+}
+
+impl LabelColumn {
+    fn of(types: &[InstanceType], key: &str) -> Self {
+        let mut column = Self::default();
+        let mut known: BTreeMap<&[Text], usize> = BTreeMap::new();
+        for own in types {
+            let index = own.labels.get(key).map(|values| {
+                *known.entry(values).or_insert_with(|| {
+                    column.distinct.push(values.clone());
+                    column.distinct.len() - 1
+                })
+            });
+            column.of_type.push(index);
+        }
+        column
+    }
 }
 
 impl InstanceTypeList {
@@ -47,6 +76,12 @@ impl InstanceTypeList {
     /// What is known of all of them together.
     pub fn summary(&self) -> &Summary {
         self.0.summary.get_or_init(|| Summary::of(&self.0.types))
+    }
+
+    /// Which of them have which values of a label; `None` where none has it.
+    pub fn column(&self, key: &str) -> Option<&LabelColumn> {
+        let column = self.summary().columns.get(key)?;
+        Some(column.get_or_init(|| LabelColumn::of(&self.0.types, key)))
     }
 
     /// Whether both are one list, not only alike.
@@ -69,11 +104,11 @@ impl Summary {
             summary.places.entry(own.name.clone()).or_insert(place);
             for (key, values) in &own.labels {
                 let is_several = values.len() > 1;
-                match summary.label_keys.get_mut(key) {
-                    Some(known) => *known |= is_several,
-                    None => {
-                        summary.label_keys.insert(key.clone(), is_several);
-                    }
+                if let Some(known) = summary.label_keys.get_mut(key) {
+                    *known |= is_several;
+                } else {
+                    summary.label_keys.insert(key.clone(), is_several);
+                    summary.columns.insert(key.clone(), OnceLock::new());
                 }
             }
             for offering in &own.offerings {
@@ -136,6 +171,18 @@ mod tests {
         let list: InstanceTypeList =
             [sold("a", &["linux"]), sold("b", &["linux", "windows"])].into_iter().collect();
         assert_eq!(list.summary().label_keys, BTreeMap::from([("os".into(), true)]));
+    }
+
+    #[test]
+    fn types_with_the_same_values_of_a_label_share_them() {
+        let plain = InstanceType { name: "d".into(), ..InstanceType::default() };
+        let systems: [&[&str]; 3] = [&["linux"], &["linux", "windows"], &["linux"]];
+        let list: InstanceTypeList =
+            systems.map(|own| sold("t", own)).into_iter().chain([plain]).collect();
+        let column = list.column("os").unwrap();
+        assert_eq!(column.distinct, [vec!["linux".into()], vec!["linux".into(), "windows".into()]]);
+        assert_eq!(column.of_type, [Some(0), Some(1), Some(0), None]);
+        assert_eq!(list.column("arch"), None);
     }
 
     #[test]

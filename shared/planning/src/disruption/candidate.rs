@@ -4,7 +4,7 @@ use domain::drift::DriftReason;
 use domain::label::{self, Labels};
 use domain::node_claim::{ConditionStatus, ConditionType};
 use domain::node_pool::{ConsolidationPolicy, NeverOr};
-use domain::pdb::{Refused, refusal};
+use domain::pdb::{Guards, Refused};
 use domain::pod::Pod;
 use domain::reason::{DisruptionReason, NotDisruptable};
 use domain::taint::{Taint, tolerated};
@@ -69,16 +69,16 @@ pub(super) struct Expected {
 
 impl Candidate {
     /// What speaks for and against disrupting a managed node.
-    /// `acts_at` is when its `consolidateAfter` has to be over.
-    pub(super) fn of(
-        model: &Model,
+    /// `acts_at` is when its `consolidateAfter` has to be over; `guards` are the cluster's.
+    pub(super) fn of<'a>(
+        model: &Model<'a>,
+        guards: &mut Guards<'a>,
         index: NodeIx,
-        expected: Expected,
-        repair: Repair,
+        (expected, repair): (Expected, Repair),
         acts_at: Timestamp,
     ) -> Self {
         let (node, now) = (&model.nodes[index], model.snapshot.now);
-        let pods: Vec<&Pod> = node.bound.iter().map(|pod| model.pod(*pod)).collect();
+        let pods: Vec<&'a Pod> = node.bound.iter().map(|pod| model.pod(*pod)).collect();
         let to_move: Vec<&Pod> = node
             .bound
             .iter()
@@ -109,7 +109,7 @@ impl Candidate {
             node: index,
             forced,
             blocked: node_block(model, node, expected),
-            pod_block: pods.iter().find_map(|pod| pod_block(model, pod)),
+            pod_block: pods.iter().find_map(|pod| pod_block(model, guards, pod)),
             has_grace_period: node.claim.map_or_else(
                 || pool.is_some_and(|pool| pool.template.termination_grace_period.is_some()),
                 |claim| claim.termination_grace_period.is_some(),
@@ -241,7 +241,11 @@ fn node_block(model: &Model, node: &NodeView, expected: Expected) -> Option<NotD
 }
 
 /// What blocks the eviction of a pod.
-pub(super) fn pod_block(model: &Model, pod: &Pod) -> Option<NotDisruptable> {
+pub(super) fn pod_block<'a>(
+    model: &Model<'a>,
+    guards: &mut Guards<'a>,
+    pod: &'a Pod,
+) -> Option<NotDisruptable> {
     if !pod.is_active() {
         return None;
     }
@@ -251,8 +255,7 @@ pub(super) fn pod_block(model: &Model, pod: &Pod) -> Option<NotDisruptable> {
     if pod.is_static() || tolerated(&pod.spec.tolerations, &Taint::disrupted()) {
         return None;
     }
-    let budgets = &model.snapshot.objects.pod_disruption_budgets;
-    let Refused { budget, refusal, .. } = refusal(budgets, pod)?;
+    let Refused { budget, refusal, .. } = guards.refusal(pod)?;
     Some(NotDisruptable::Pdb { pod: pod.key.clone(), budget, refusal })
 }
 

@@ -1,6 +1,7 @@
 //! Which nodes are candidates for disruption.
 
 use domain::Timestamp;
+use domain::pdb::Guards;
 use domain::reason::DisruptionReason;
 
 use super::candidate::{Candidate, Expected};
@@ -25,11 +26,15 @@ pub(super) fn candidates(
         expected[*node].pods |= !is_virtual;
     }
     let repairs = repairs(model);
+    let mut guards = Guards::of(&model.snapshot.objects.pod_disruption_budgets);
     let mut candidates: Vec<Candidate> = model
         .nodes
         .iter_enumerated()
         .filter(|(_, node)| node.is_managed && !node.is_leaving())
-        .map(|(index, _)| Candidate::of(model, index, expected[index], repairs[index], acts_at))
+        .map(|(index, _)| {
+            let seen = (expected[index], repairs[index]);
+            Candidate::of(model, &mut guards, index, seen, acts_at)
+        })
         .collect();
     for node in surplus(model, &candidates, &expected) {
         for own in candidates.iter_mut().filter(|own| own.node == node) {

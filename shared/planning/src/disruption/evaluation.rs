@@ -7,7 +7,7 @@ use domain::money::UsdPerHour;
 use domain::reason::Unconsolidatable;
 
 use super::figures::count;
-use super::replacement::{Removal, replacements};
+use super::replacement::{JointOffers, Removal, may_be_several, replacements};
 use super::score::Scores;
 use super::trial::{Trial, Trials};
 use crate::ids::{NodeIx, PodIx};
@@ -74,14 +74,38 @@ fn score(net_savings: UsdPerHour, disruption: f64) -> f64 {
 /// every `Balanced` pool of the nodes must approve. The order in which nodes are named makes no
 /// difference.
 ///
-/// A move that scores less than `least_score` is not wanted: then it need not be found.
-pub(super) fn evaluate_as_planned(
+fn evaluate_as_planned(
+    trials: &mut Trials,
+    scores: &Scores,
+    nodes: &[NodeIx],
+) -> Result<Move, Unconsolidatable> {
+    draft(trials, &[], nodes).complete(trials, scores, None)
+}
+
+/// The move that [`evaluate_as_planned`] finds, for whoever does not ask why there is none: it is
+/// given up as soon as that is known. One that scores less than `least_score` need not be found.
+pub(super) fn evaluate_promising(
     trials: &mut Trials,
     scores: &Scores,
     nodes: &[NodeIx],
     least_score: Option<f64>,
-) -> Result<Move, Unconsolidatable> {
-    draft(trials, &[], nodes).complete(trials, scores, least_score)
+) -> Option<Move> {
+    let nodes = in_ascending_order(nodes);
+    let trial = if trials.may_launch_nothing_for(&nodes) {
+        trials.try_while(&nodes, <[Item]>::is_empty)?
+    } else if may_be_several(trials.model, &nodes) {
+        trials.try_while(&nodes, |_| true)?
+    } else {
+        let mut joint = JointOffers::default();
+        trials.try_while(&nodes, |items| joint.are_left(items))?
+    };
+    Draft { nodes, trial }.complete(trials, scores, least_score).ok()
+}
+
+fn in_ascending_order(nodes: &[NodeIx]) -> Vec<NodeIx> {
+    let mut nodes = nodes.to_vec();
+    nodes.sort_unstable();
+    nodes
 }
 
 /// Whether a move of the nodes may be worth it, and score `least_score` where there is one: it
@@ -92,8 +116,7 @@ pub(super) fn may_be_worth_it(
     nodes: &[NodeIx],
     least_score: Option<f64>,
 ) -> bool {
-    let mut nodes = nodes.to_vec();
-    nodes.sort_unstable();
+    let nodes = in_ascending_order(nodes);
     let savings = trials.price_of(&nodes);
     let required = scores.required_savings(&nodes, 0, UsdPerHour::ZERO);
     let score = || score(savings - required, scores.disruption(&nodes));
@@ -108,8 +131,7 @@ pub(super) struct Draft {
 
 /// Where the nodes' pods would go, the `displaced` ones among them to new nodes in any case.
 pub(super) fn draft(trials: &mut Trials, displaced: &[PodIx], nodes: &[NodeIx]) -> Draft {
-    let mut nodes = nodes.to_vec();
-    nodes.sort_unstable();
+    let nodes = in_ascending_order(nodes);
     let trial = trials.try_with_room_for(displaced, &nodes);
     Draft { nodes, trial }
 }
@@ -224,7 +246,7 @@ pub(super) fn evaluate(
     scores: &Scores,
     nodes: &[NodeIx],
 ) -> Result<Move, Unconsolidatable> {
-    let planned = evaluate_as_planned(trials, scores, nodes, None)?;
+    let planned = evaluate_as_planned(trials, scores, nodes)?;
     robust(trials, scores, planned, |_| true)
 }
 
@@ -253,4 +275,61 @@ pub(super) fn robust(
         }
     }
     Err(divergence.reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scheduling::{Scheduling, SchedulingPurpose};
+    use crate::testing::{Cluster, cluster, instance_type, node, offering, pod, spread_over};
+    use domain::instance_type::{CapacityType, InstanceType};
+    use domain::label::{CAPACITY_TYPE, ZONE};
+
+    /// Nodes in three zones, most of them half empty, every second one spot; some of their pods are
+    /// spread over zones.
+    fn mixed() -> Cluster {
+        let sold = |name, cpus, price: f64| -> InstanceType {
+            let mut own = instance_type(name, cpus, price);
+            let spot = |zone| offering(zone, CapacityType::Spot, price * 0.3);
+            own.offerings.extend(["a", "b", "c"].map(spot));
+            own
+        };
+        let types = [("m.2xlarge", 8, 0.4), ("m.large", 2, 0.1), ("m.xlarge", 4, 0.2)];
+        let types = types.map(|(name, cpus, price)| sold(name, cpus, price));
+        (0..9_i64).fold(cluster().selling(types.into()), |world, index| {
+            let name = format!("n{index}");
+            let bought = if index % 2 == 0 { "on-demand" } else { "spot" };
+            let zone = ["a", "b", "c"][usize::try_from(index % 3).unwrap()];
+            let own = node(&name).in_zone(zone).label(CAPACITY_TYPE, bought);
+            let spread = spread_over(ZONE, ("app", "x"));
+            let even = pod(&format!("even-{index}")).label("app", "x").spread(spread).cpu(900);
+            let plain = pod(&format!("plain-{index}")).cpu(600 + 300 * (index % 4));
+            world.node(own).pod(even.on(&name)).pod(plain.on(&name))
+        })
+    }
+
+    #[test]
+    fn a_search_that_gives_up_early_finds_what_one_finds_that_does_not() {
+        for gate in [false, true] {
+            let world =
+                mixed().with(|own| own.settings.feature_gates.spot_to_spot_consolidation = gate);
+            let model = Model::new(&world.0, &[]);
+            let scheduling = Scheduling::of(&model, SchedulingPurpose::Proposal);
+            let mut trials = Trials::of(&model, &scheduling, world.0.now);
+            let scores = Scores::of(&model);
+            let all: Vec<NodeIx> = model.nodes.indices().collect();
+            let found = |own: &Move| (own.nodes.clone(), own.savings, own.trial.packed.len());
+            let mut moves = 0;
+            for (index, first) in all.iter().enumerate() {
+                for others in (0..=3).map(|count| all[index + 1..].iter().copied().take(count)) {
+                    let nodes: Vec<NodeIx> = std::iter::once(*first).chain(others).collect();
+                    let promising = evaluate_promising(&mut trials, &scores, &nodes, None);
+                    let planned = evaluate_as_planned(&mut trials, &scores, &nodes).ok();
+                    assert_eq!(promising.as_ref().map(found), planned.as_ref().map(found));
+                    moves += usize::from(planned.is_some());
+                }
+            }
+            assert!(moves > 0, "some move is worth it");
+        }
+    }
 }

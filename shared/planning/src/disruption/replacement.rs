@@ -19,7 +19,8 @@ use crate::model::Model;
 use crate::work::Item;
 use crate::work::NewNode;
 use covered::covered;
-pub(super) use joint::single_node;
+pub(super) use joint::{JointOffers, single_node};
+pub(super) use several::may_be_several;
 use several::several;
 use single::single;
 
@@ -44,10 +45,6 @@ impl Removal<'_> {
 
     fn all_spot(&self, model: &Model) -> bool {
         self.nodes.iter().all(|node| is_spot(model, *node))
-    }
-
-    fn has_spot(&self, model: &Model) -> bool {
-        self.nodes.iter().any(|node| is_spot(model, *node))
     }
 }
 

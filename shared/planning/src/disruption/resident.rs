@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use domain::drift::DriftReason;
 use domain::money::UsdPerHour;
+use domain::pdb::Guards;
 use domain::plan::{LaunchOffering, Plan};
 use domain::pod::{ObjectKey, Pod, PodKey};
 use domain::reason::{BudgetSum, DisruptionReason, NotDisruptable, PodUnschedulable};
@@ -252,7 +253,8 @@ impl Resident<'_, '_> {
         let mut holds: Vec<NotDisruptable> = candidate.blocked.iter().cloned().collect();
         let mut pods: Vec<&Pod> = view.bound.iter().map(|pod| model.pod(*pod)).collect();
         pods.sort_by(|a, b| a.key.cmp(&b.key));
-        holds.extend(pods.into_iter().filter_map(|pod| pod_block(model, pod)));
+        let mut guards = Guards::of(&model.snapshot.objects.pod_disruption_budgets);
+        holds.extend(pods.into_iter().filter_map(|pod| pod_block(model, &mut guards, pod)));
         holds.extend(candidate.consolidatable().err());
         let reported = self.plan.blocked.iter().filter(|own| own.node == *view.name);
         holds.extend(reported.map(|own| own.reason.clone()));

@@ -3,8 +3,10 @@
 mod divergence;
 mod incremental;
 mod launch;
+mod spot_gate;
 mod waste;
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use domain::address_ledger::AddressLedger;
@@ -26,7 +28,7 @@ use crate::model::commitments::{ModelCommitments, OnDemand};
 use crate::model::node::NodeView;
 use crate::model::successor::{must_move, needs_successor};
 use crate::packing::pack;
-use crate::placement::Placer;
+use crate::placement::{Placements, Placer};
 use crate::scheduling::commitment_fill::{Unfilled, fill_commitments};
 use crate::scheduling::committed::planned_on_demand;
 use crate::scheduling::node_zones::{NodeZones, Settled};
@@ -92,6 +94,8 @@ pub(super) struct Trials<'s, 'a> {
     dual_prices: IndexVec<ShapeIx, f64>,
     /// The share of them that no new nodes cost less than.
     proven_share: f64,
+    /// By shape, see [`Self::may_launch_nothing_for`]; empty until that is asked.
+    stays_on_spot: OnceCell<IndexVec<ShapeIx, bool>>,
     /// How replicas are spread over spot offerings, where somebody asks for that.
     pub(super) spot_shares: Option<SpotShares<'a>>,
     /// How nodes are spread over zones, where anybody asks.
@@ -154,6 +158,7 @@ impl<'s, 'a> Trials<'s, 'a> {
             unschedulable,
             dual_prices: IndexVec::new(),
             proven_share: 0.0,
+            stays_on_spot: OnceCell::new(),
             spot_shares: SpotShares::of(model, &scheduling.placed),
             zones: scheduling.zones.clone(),
             addresses: scheduling.limits.addresses.clone(),
@@ -297,13 +302,32 @@ impl<'s, 'a> Trials<'s, 'a> {
         self.try_moving(pods, &[], nodes)
     }
 
-    /// Where these pods and the virtual ones of the nodes would go without the nodes.
-    fn try_moving(&mut self, pods: Vec<PodIx>, displaced: &[PodIx], nodes: &[NodeIx]) -> Trial {
+    /// Where the nodes' pods would go; `None` as soon as what needs new nodes is not wanted any
+    /// more. New nodes are not packed yet.
+    pub(super) fn try_while(
+        &mut self,
+        nodes: &[NodeIx],
+        is_wanted: impl FnMut(&[Item]) -> bool,
+    ) -> Option<Trial> {
+        self.placer.reset(self.state_without(nodes));
+        let mut pods = self.pods_of(nodes);
+        pods.extend(self.virtual_pods_of(nodes));
+        let outcome = self.placer.place_while(&pods, is_wanted)?;
+        Some(self.trial_of(outcome, nodes))
+    }
+
+    /// The state once the nodes are removed with their pods.
+    fn state_without(&self, nodes: &[NodeIx]) -> State {
         let mut state = self.state.clone();
         for node in nodes {
             self.remove(&mut state, *node);
         }
-        self.placer.reset(state);
+        state
+    }
+
+    /// Where these pods and the virtual ones of the nodes would go without the nodes.
+    fn try_moving(&mut self, pods: Vec<PodIx>, displaced: &[PodIx], nodes: &[NodeIx]) -> Trial {
+        self.placer.reset(self.state_without(nodes));
         let (displaced, mut others): (Vec<PodIx>, Vec<PodIx>) =
             pods.into_iter().partition(|pod| displaced.contains(pod));
         others.extend(self.virtual_pods_of(nodes));
@@ -311,6 +335,11 @@ impl<'s, 'a> Trials<'s, 'a> {
         if !displaced.is_empty() {
             outcome.extend(self.placer.place_on_new_nodes(&displaced));
         }
+        self.trial_of(outcome, nodes)
+    }
+
+    /// What placing came to, with the placer's state.
+    fn trial_of(&mut self, outcome: Placements, nodes: &[NodeIx]) -> Trial {
         Trial {
             moved: outcome.placed,
             items: outcome.items,

@@ -43,11 +43,17 @@ impl Interruptions {
 
     /// Of all pods that new nodes may be launched for, and of those that nothing sets apart.
     pub(crate) fn all(self, snapshot: &ClusterSnapshot) -> BTreeSet<PodInterruption> {
-        let pods = snapshot.objects.pods.iter();
-        pods.filter(|pod| counts(pod))
-            .map(|pod| self.of_pod(snapshot, pod))
-            .chain([PodInterruption::default()])
-            .collect()
+        let mut last = PodInterruption::default();
+        let mut all = BTreeSet::from([last]);
+        for pod in snapshot.objects.pods.iter().filter(|pod| counts(pod)) {
+            let own = self.of_pod(snapshot, pod);
+            // Most are like those beside them.
+            if own != last {
+                all.insert(own);
+                last = own;
+            }
+        }
+        all
     }
 }
 

@@ -1,6 +1,7 @@
 //! Pods grouped by shape (pod equivalence class): pods of one shape are equal in everything that
 //! scheduling depends on, so work grows with shapes, not with pods.
 
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use domain::Text;
@@ -56,13 +57,23 @@ pub(crate) struct Shapes<'a> {
 /// Namespace, and where labels and spec are.
 type Address<'p> = (&'p str, *const Labels, *const PodSpec, PodInterruption);
 
-#[derive(PartialEq, Eq, Hash)]
+#[derive(PartialEq, Eq)]
 struct ShapeKey<'a> {
     namespace: &'a Text,
     labels: &'a Labels,
     spec: &'a PodSpec,
     interruption: PodInterruption,
     volumes: VolumeRules,
+}
+
+impl Hash for ShapeKey<'_> {
+    /// Of what tells nearly all apart: specifications are long.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Self { namespace, labels, spec, interruption: _, volumes: _ } = self;
+        namespace.hash(state);
+        labels.hash(state);
+        spec.requests.hash(state);
+    }
 }
 
 /// What narrows the offerings of pods beside what they require.
@@ -93,7 +104,7 @@ impl<'a> Shapes<'a> {
         let mut by_address: FxHashMap<Address, ShapeIx> = FxHashMap::default();
         // Pods of one workload stand side by side.
         let mut last: Option<(Address, ShapeIx)> = None;
-        let mut of_pod = IndexVec::new();
+        let mut of_pod: Vec<Option<ShapeIx>> = Vec::with_capacity(pods.len());
         for pod in &pods {
             if pod.is_terminal() {
                 of_pod.push(None);
@@ -127,7 +138,7 @@ impl<'a> Shapes<'a> {
             }
             of_pod.push(Some(index));
         }
-        Self { list, pods, of_pod }
+        Self { list, pods, of_pod: of_pod.into() }
     }
 }
 

@@ -27,7 +27,7 @@ use std::rc::Rc;
 use crate::feasibility::domains::pinned_keys;
 use crate::feasibility::host::host_affinity;
 use crate::feasibility::state::{PodsOn, TopologyDomain};
-use crate::ids::{GroupIx, IndexVec, PodIx, ShapeIx};
+use crate::ids::{GroupIx, IndexVec, NodeIx, PodIx, ShapeIx};
 use crate::work::Item;
 use followers::FOLLOWING_MAX;
 pub(crate) use kube_scheduler::{Scored, UpcomingNode};
@@ -41,6 +41,23 @@ const RECENT_ITEMS: usize = 64;
 impl Placer<'_, '_> {
     /// Finds a place for each pod. `pods` may come in any order.
     pub(crate) fn place(&mut self, pods: &[PodIx]) -> Placements {
+        self.place_while(pods, |_| true).unwrap_or_default()
+    }
+
+    /// Finds a place on an existing node for each pod; `None` where one is left without, as soon as
+    /// that is known. Then the state means nothing.
+    pub(crate) fn place_on_existing(&mut self, pods: &[PodIx]) -> Option<Vec<(PodIx, NodeIx)>> {
+        let Placements { placed, failed, .. } = self.place_while(pods, <[Item]>::is_empty)?;
+        failed.is_empty().then_some(placed)
+    }
+
+    /// Finds a place for each pod; `None` as soon as what has to go to new nodes is not wanted any
+    /// more. More may be added to these items, and others, but none is taken away.
+    pub(crate) fn place_while(
+        &mut self,
+        pods: &[PodIx],
+        mut is_wanted: impl FnMut(&[Item]) -> bool,
+    ) -> Option<Placements> {
         let mut queue = self.queue(pods);
         let mut placements = Placements::default();
         self.following_left = FOLLOWING_MAX;
@@ -58,6 +75,10 @@ impl Placer<'_, '_> {
                 }
                 for (shape, pods) in equal {
                     let left = self.place_shape(*shape, std::mem::take(pods), &mut placements);
+                    if !is_wanted(&placements.items) {
+                        self.waiting.clear();
+                        return None;
+                    }
                     if !left.is_empty() {
                         self.waiting.push((*shape, left));
                     }
@@ -66,7 +87,7 @@ impl Placer<'_, '_> {
             let waiting = std::mem::take(&mut self.waiting);
             if waiting.is_empty() || count(&waiting) == before {
                 placements.failed.extend(waiting.into_iter().flat_map(|(_, pods)| pods));
-                return placements;
+                return Some(placements);
             }
             queue = waiting;
         }

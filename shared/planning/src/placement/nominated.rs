@@ -18,7 +18,7 @@ impl Placer<'_, '_> {
         pods: &mut Vec<PodIx>,
         placements: &mut Placements,
     ) {
-        if self.nominations.is_empty() || self.model.shape(shape).is_never_schedulable() {
+        if self.nominations().is_empty() || self.model.shape(shape).is_never_schedulable() {
             return;
         }
         pods.retain(|pod| match self.place_where_expected(*pod, shape) {
@@ -32,7 +32,7 @@ impl Placer<'_, '_> {
 
     /// Puts a pod where it is expected, if it may go there; returns the node.
     pub(crate) fn place_where_expected(&mut self, pod: PodIx, shape: ShapeIx) -> Option<NodeIx> {
-        let node = self.nominations.node_of(pod)?;
+        let node = self.nominations().node_of(pod)?;
         self.check_node(shape, node).ok()?;
         self.state.place(self.model, self.topology, PodsOn { shape, node, count: 1 });
         Some(node)

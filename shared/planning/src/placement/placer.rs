@@ -1,5 +1,6 @@
 //! What finds places for pods, and what it has worked out so far.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -100,8 +101,8 @@ pub(crate) struct Placer<'m, 'a> {
     /// Whether nodes may be launched and leaving ones are as good as gone. If not, topology spread
     /// looks at the nodes that are there now, as kube-scheduler does.
     pub(crate) launches_nodes: bool,
-    /// Pods that an earlier plan placed on a node that is there.
-    pub(super) nominations: Nominations,
+    /// Pods that an earlier plan placed on a node that is there; empty until that is asked.
+    nominations: OnceCell<Nominations>,
     /// By node, what its score for a pod is worked out from.
     pub(super) scored: Option<Rc<IndexVec<NodeIx, [i64; 2]>>>,
     pub(super) eligible: FxHashMap<(ShapeIx, GroupIx), Rc<Vec<Text>>>,
@@ -140,7 +141,7 @@ impl<'m, 'a> Placer<'m, 'a> {
             roomy: FxHashMap::default(),
             rank: IndexVec::new(),
             scored: None,
-            nominations: Nominations::of(model),
+            nominations: OnceCell::new(),
             eligible: FxHashMap::default(),
             domains: FxHashMap::default(),
             zone_choice: ZoneChoice::default(),
@@ -154,6 +155,11 @@ impl<'m, 'a> Placer<'m, 'a> {
             waiting: Vec::new(),
             following_left: 0,
         }
+    }
+
+    /// Pods that an earlier plan placed on a node that is there.
+    pub(super) fn nominations(&self) -> &Nominations {
+        self.nominations.get_or_init(|| Nominations::of(self.model))
     }
 
     /// What it works on.

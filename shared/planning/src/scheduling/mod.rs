@@ -69,9 +69,21 @@ pub(crate) enum SchedulingPurpose {
     PendingPods,
     /// Places for pending pods, and then trials of what may be disrupted.
     Disruption,
+    /// The same, where nobody asks what the places cost. The plan is held against no bound.
+    Proposal,
     /// Places for pending pods, and then a trial of what was proposed earlier. The plan is held
     /// against no bound.
     Validation,
+}
+
+impl SchedulingPurpose {
+    /// Whether the plan says what its new nodes cost at the least.
+    fn is_held_against_a_bound(self) -> bool {
+        match self {
+            Self::PendingPods | Self::Disruption => true,
+            Self::Proposal | Self::Validation => false,
+        }
+    }
 }
 
 /// A plan for pods that need a place, and what disruption goes on from.
@@ -139,7 +151,7 @@ impl Scheduling {
             packing.left.extend(left);
         }
         outcome.failed.extend(packing.left);
-        let lower_bound = (purpose != SchedulingPurpose::Validation).then(|| {
+        let lower_bound = purpose.is_held_against_a_bound().then(|| {
             let demand = demand(model, &outcome, &packing.nodes);
             relaxation.as_mut().map_or(UsdPerHour::ZERO, |relaxation| {
                 if model.is_weighted() {

@@ -120,10 +120,13 @@ impl PodIndex {
         self.by_labels.iter().filter(move |(key, _)| is_guarded(key)).map(|(_, group)| group)
     }
 
-    /// Whether a budget guards a pod that was written to after a resource version.
-    pub(crate) fn guards_changed(&self, budget: &PodDisruptionBudget, version: u64) -> bool {
-        let mut changed = self.by_labels.iter().filter(|(_, group)| group.changed > version);
-        changed.any(|((namespace, labels), _)| budget.guards_labels(namespace, labels))
+    /// Namespaces and labels of pods that were written to after a resource version.
+    pub(crate) fn labels_changed_after(
+        &self,
+        version: u64,
+    ) -> impl Iterator<Item = &(Text, Arc<Labels>)> {
+        let changed = self.by_labels.iter().filter(move |(_, group)| group.changed > version);
+        changed.map(|(key, _)| key)
     }
 
     /// Takes note of a write: what a pod was before, and what it is after.

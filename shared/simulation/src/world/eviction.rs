@@ -4,7 +4,10 @@
 //! disruption controller of Kubernetes.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use domain::Text;
+use domain::label::Labels;
 use domain::pdb::{CountOrPercent, PodDisruptionBudget};
 use domain::pod::{ObjectKey, Pod, PodPhase};
 use manifests::WorkloadObject;
@@ -73,8 +76,13 @@ impl World {
         }
         // Where only pods were written to, budgets that guard none of those stay as they are.
         let only_pods_changed = before.filter(|before| before[1..] == now[1..]);
+        let changed: Option<Vec<_>> = only_pods_changed
+            .map(|[version, ..]| api.pods().labels_changed_after(version).collect());
         let is_touched = |budget: &&PodDisruptionBudget| {
-            only_pods_changed.is_none_or(|[pods, ..]| api.pods().guards_changed(budget, pods))
+            let guards = |(namespace, labels): &&(Text, Arc<Labels>)| {
+                budget.guards_labels(namespace, labels)
+            };
+            changed.as_ref().is_none_or(|changed| changed.iter().any(guards))
         };
         let refreshed = |budget: &PodDisruptionBudget| {
             let status = Status::of(api, budget);

@@ -8,7 +8,7 @@ use domain::reason::{DisruptionReason, Unconsolidatable};
 use super::sets::{in_ascending_order, pairs, prefixes, runs};
 use crate::disruption::budget::Allowance;
 use crate::disruption::evaluation::{
-    Move, draft, evaluate, evaluate_as_planned, may_be_worth_it, robust,
+    Move, draft, evaluate, evaluate_promising, may_be_worth_it, robust,
 };
 use crate::disruption::score::Scores;
 use crate::disruption::trial::Trials;
@@ -214,7 +214,11 @@ impl<'t, 's, 'a> Search<'t, 's, 'a> {
 
     /// Of the candidates, those that can be removed together. Why others cannot is not asked.
     fn removable_of(&mut self, candidates: &[NodeIx]) -> Vec<NodeIx> {
-        let may_go = |node: &NodeIx| may_be_worth_it(self.trials, self.scores, &[*node], None);
+        let may_go = |node: &NodeIx| {
+            may_be_worth_it(self.trials, self.scores, &[*node], None)
+                && (!self.trials.may_launch_nothing_for(&[*node])
+                    || self.trials.have_room_elsewhere(&[*node]))
+        };
         let candidates: Vec<NodeIx> = candidates.iter().copied().filter(may_go).collect();
         self.evaluate_singles(&candidates);
         self.removable_together()
@@ -267,8 +271,8 @@ impl<'t, 's, 'a> Search<'t, 's, 'a> {
         if !may_be_worth_it(self.trials, self.scores, nodes, least_score) {
             return;
         }
-        let found = evaluate_as_planned(self.trials, self.scores, nodes, least_score);
-        let Ok(found) = found else { return };
+        let found = evaluate_promising(self.trials, self.scores, nodes, least_score);
+        let Some(found) = found else { return };
         let is_better = |found: &Move| best.as_ref().is_none_or(|best| found.is_better_than(best));
         if !is_better(&found) {
             return;

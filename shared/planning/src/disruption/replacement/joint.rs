@@ -48,6 +48,47 @@ pub(super) fn members(items: &[Item]) -> Vec<Member> {
     items.iter().map(member).collect()
 }
 
+/// What may host all items on one node, as they are found: less with every item.
+#[derive(Default)]
+pub(in crate::disruption) struct JointOffers {
+    /// What all of them leave of the pools that host each; `None` before the first.
+    left: Option<Vec<(PoolIx, Compatible)>>,
+    /// How many items were looked at.
+    seen: usize,
+}
+
+impl JointOffers {
+    /// Whether one node could host all items, as far as its type, zone and way of buying go. They
+    /// begin with those of the last time, which may have more pods by now.
+    pub(in crate::disruption) fn are_left(&mut self, items: &[Item]) -> bool {
+        for item in items.get(self.seen..).unwrap_or_default() {
+            let fits = &item.fit.pools;
+            let left = match self.left.take() {
+                None => fits.iter().map(|fit| (fit.pool, (*fit.compatible).clone())).collect(),
+                Some(known) => {
+                    let both = |(pool, left): (PoolIx, Compatible)| {
+                        let own = fits.iter().find(|fit| fit.pool == pool)?;
+                        Some((pool, common(left, &own.compatible)?))
+                    };
+                    known.into_iter().filter_map(both).collect()
+                }
+            };
+            self.left = Some(left);
+        }
+        self.seen = items.len();
+        self.left.as_ref().is_none_or(|left| !left.is_empty())
+    }
+}
+
+/// The types, zones and ways of buying that both have; `None` where that leaves no offering.
+fn common(mut left: Compatible, other: &Compatible) -> Option<Compatible> {
+    left.types.intersect_with(&other.types);
+    left.zones &= other.zones;
+    left.purchases &= other.purchases;
+    let has_none = left.types.is_empty() || left.zones.is_empty() || left.purchases.is_empty();
+    (!has_none).then_some(left)
+}
+
 /// What one node must be to host several items.
 pub(super) struct JointFit {
     pub(super) compatible: Compatible,

@@ -5,10 +5,11 @@ use std::rc::Rc;
 use domain::money::UsdPerHour;
 
 use super::offerings::{LaunchScope, cheapest, keep_cheaper};
-use super::{Removal, Replacements};
+use super::{Removal, Replacements, is_spot};
 use crate::disruption::trial::Trials;
 use crate::feasibility::fit::{Fit, PoolFit};
 use crate::feasibility::scope::Scope;
+use crate::ids::NodeIx;
 use crate::model::Model;
 use crate::model::memo::Memo;
 use crate::model::pool::Compatible;
@@ -25,8 +26,7 @@ const SKETCH_PERCENT_MAX: i128 = 102;
 pub(super) fn several(trials: &Trials, removal: &Removal) -> Option<Replacements> {
     let Scope { model, memo, .. } = trials.scope;
     let nodes = removal.nodes;
-    let allows_spot = model.snapshot.settings.feature_gates.spot_to_spot_consolidation;
-    if nodes.len() < 2 || (removal.has_spot(model) && !allows_spot) {
+    if !may_be_several(model, nodes) {
         return None;
     }
     if trials.dual_floor(removal.items) > removal.ceiling {
@@ -49,6 +49,12 @@ pub(super) fn several(trials: &Trials, removal: &Removal) -> Option<Replacements
         return None;
     }
     within(model, memo, packing.nodes, removal.before)
+}
+
+/// Whether several new nodes may be launched in place of the nodes.
+pub(in crate::disruption) fn may_be_several(model: &Model, nodes: &[NodeIx]) -> bool {
+    let allows_spot = model.snapshot.settings.feature_gates.spot_to_spot_consolidation;
+    nodes.len() >= 2 && (allows_spot || !nodes.iter().any(|node| is_spot(model, *node)))
 }
 
 /// Whether nodes that were packed quickly cost so little more than what the move is worth that a

@@ -34,11 +34,8 @@ impl Trials<'_, '_> {
         self.placer.reset(state);
         let mut pods = self.pods_of(&[node]);
         pods.extend(self.virtual_pods_of(&[node]));
-        let outcome = self.placer.place(&pods);
-        if !outcome.failed.is_empty() || !outcome.items.is_empty() {
-            return false;
-        }
-        for (_, host) in &outcome.placed {
+        let Some(placed) = self.placer.place_on_existing(&pods) else { return false };
+        for (_, host) in &placed {
             removal.has_received[*host] = true;
         }
         std::mem::swap(&mut removal.state, &mut self.placer.state);

@@ -7,7 +7,7 @@ use domain::Text;
 use domain::address_ledger::AddressLedger;
 use domain::cluster_limit::limits_dollars;
 use domain::commitment::Commitments;
-use domain::instance_type::{CapacityType, InstanceType, Offering};
+use domain::instance_type::{CapacityType, InstanceType, InstanceTypeList, Offering};
 use domain::label::{self, Labels};
 use domain::money::UsdPerHour;
 use domain::node_pool::NodePool;
@@ -93,10 +93,10 @@ impl<'a> Builder<'a, '_> {
         let mut purchases = IndexVec::new();
         let mut overheads = Overheads::default();
         let offered = self.snapshot.instance_types.of(&node_pool.template.node_class_ref.name);
-        let types: IndexVec<TypeIx, PoolType> = offered
-            .iter()
-            .filter(|instance_type| self.meets_own(instance_type, &own))
-            .filter_map(|instance_type| {
+        let meeting = offered.iter().zip(self.meets_own(offered, &own));
+        let types: IndexVec<TypeIx, PoolType> = meeting
+            .filter(|(_, meets)| *meets)
+            .filter_map(|(instance_type, _)| {
                 let launchable = |zone: &Text| self.has_addresses(node_pool, zone);
                 let offerings =
                     self.offerings(instance_type, (&own, &launchable), &measures, &mut purchases);
@@ -221,21 +221,32 @@ impl<'a> Builder<'a, '_> {
             .collect()
     }
 
-    /// Whether the type's labels meet the pool's requirements, as far as the type decides them.
-    fn meets_own(&self, instance_type: &InstanceType, own: &Requirements) -> bool {
-        own.iter().all(|(key, rule)| match self.names.key_kinds.get(key) {
-            Some(KeyKind::InstanceType { .. }) => match instance_type.labels.get(key) {
-                Some(values) => values.iter().any(|value| rule.values.contains(value)),
-                None => rule.may_be_absent,
-            },
-            Some(KeyKind::Region) => self
-                .snapshot
-                .instance_types
-                .region
-                .as_ref()
-                .is_none_or(|region| rule.values.contains(region)),
-            _ => true,
-        })
+    /// By type, whether its labels meet the pool's requirements, as far as the type decides them.
+    fn meets_own(&self, offered: &InstanceTypeList, own: &Requirements) -> Vec<bool> {
+        let mut meets = vec![true; offered.len()];
+        for (key, rule) in own.iter() {
+            match self.names.key_kinds.get(key) {
+                Some(KeyKind::InstanceType { .. }) => {
+                    let column = offered.column(key);
+                    let distinct = column.map(|own| own.distinct.as_slice()).unwrap_or_default();
+                    let has_allowed =
+                        |values: &Vec<Text>| values.iter().any(|value| rule.values.contains(value));
+                    let allowed: Vec<bool> = distinct.iter().map(has_allowed).collect();
+                    for (index, meets) in meets.iter_mut().enumerate() {
+                        let values = column.and_then(|own| own.of_type[index]);
+                        *meets &= values.map_or(rule.may_be_absent, |own| allowed[own]);
+                    }
+                }
+                Some(KeyKind::Region) => {
+                    let region = self.snapshot.instance_types.region.as_ref();
+                    if !region.is_none_or(|region| rule.values.contains(region)) {
+                        meets.fill(false);
+                    }
+                }
+                _ => {}
+            }
+        }
+        meets
     }
 
     fn offerings(
