@@ -69,7 +69,8 @@ pub(crate) enum SchedulingPurpose {
     PendingPods,
     /// Places for pending pods, and then trials of what may be disrupted.
     Disruption,
-    /// The same, where nobody asks what the places cost. The plan is held against no bound.
+    /// Places for pending pods, and then trials of what may be disrupted, where nobody asks what
+    /// the places cost. The plan is held against no bound.
     Proposal,
     /// Places for pending pods, and then a trial of what was proposed earlier. The plan is held
     /// against no bound.

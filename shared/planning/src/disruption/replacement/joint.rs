@@ -50,7 +50,7 @@ pub(super) fn members(items: &[Item]) -> Vec<Member> {
 
 /// What may host all items on one node, as they are found: less with every item.
 #[derive(Default)]
-pub(in crate::disruption) struct JointOffers {
+pub(crate) struct JointOffers {
     /// What all of them leave of the pools that host each; `None` before the first.
     left: Option<Vec<(PoolIx, Compatible)>>,
     /// How many items were looked at.
@@ -60,7 +60,7 @@ pub(in crate::disruption) struct JointOffers {
 impl JointOffers {
     /// Whether one node could host all items, as far as its type, zone and way of buying go. They
     /// begin with those of the last time, which may have more pods by now.
-    pub(in crate::disruption) fn are_left(&mut self, items: &[Item]) -> bool {
+    pub(crate) fn are_left(&mut self, items: &[Item]) -> bool {
         for item in items.get(self.seen..).unwrap_or_default() {
             let fits = &item.fit.pools;
             let left = match self.left.take() {

@@ -52,7 +52,7 @@ pub(super) fn several(trials: &Trials, removal: &Removal) -> Option<Replacements
 }
 
 /// Whether several new nodes may be launched in place of the nodes.
-pub(in crate::disruption) fn may_be_several(model: &Model, nodes: &[NodeIx]) -> bool {
+pub(crate) fn may_be_several(model: &Model, nodes: &[NodeIx]) -> bool {
     let allows_spot = model.snapshot.settings.feature_gates.spot_to_spot_consolidation;
     nodes.len() >= 2 && (allows_spot || !nodes.iter().any(|node| is_spot(model, *node)))
 }
