@@ -73,7 +73,6 @@ fn score(net_savings: UsdPerHour, disruption: f64) -> f64 {
 /// It must save what moving costs, so that nodes of one price are never swapped for each other, and
 /// every `Balanced` pool of the nodes must approve. The order in which nodes are named makes no
 /// difference.
-///
 fn evaluate_as_planned(
     trials: &mut Trials,
     scores: &Scores,
