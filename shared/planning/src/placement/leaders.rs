@@ -100,6 +100,9 @@ impl Placer<'_, '_> {
 
     /// A new node of the domain for one more pod.
     fn choose_in(&mut self, shape: ShapeIx, group: GroupIx, domain: &Text) -> Option<Choice> {
+        if self.model.shape(shape).unschedulable.is_some() || !self.may_follow_to_new_nodes(shape) {
+            return None;
+        }
         let key = &self.topology.groups[group].key;
         let mut keys = pinned_keys(self.topology, shape, self.soft_spread);
         if !keys.contains(key) {
