@@ -18,7 +18,9 @@ fn installation() -> Template {
 /// `ec2:CreateFleet` and the like, as the code names what it calls.
 fn calls() -> BTreeSet<String> {
     let mut found = BTreeSet::new();
-    for source in production(sources_under(&root().join("shared/aws/src"))) {
+    let folders = ["shared/aws/src", "shared/ec2/src"];
+    let sources = folders.iter().flat_map(|folder| sources_under(&root().join(folder))).collect();
+    for source in production(sources) {
         let lines: Vec<&str> = source.production_lines().map(|(_, line)| line).collect();
         let code = lines.join("\n");
         for service in ["ec2", "iam", "ssm", "pricing"] {

@@ -1,4 +1,4 @@
-// What each function asks AWS for, as `shared/aws` sends it, and what it must not get.
+// What each function asks AWS for, as `shared/aws` and `shared/ec2` send it, and what it must not get.
 //
 // A case is {may, action, resource, context}: `may` names the functions that are allowed; all others are denied. Resources are
 // of names in capitals that are put in later: REGION, ACCOUNT, TABLE and others; SHARER is another account.

@@ -1,10 +1,10 @@
 //! Function `catalog`: instance types, offerings and prices of the region, gathered once an hour
 //! and stored for all clusters, so that other functions start in milliseconds.
 
-use aws::catalogue::{Catalogue, refresh};
 use controllers::ports::{Clock as _, ErrorKind, PortError};
 use controllers::run::RunOutcome;
 use domain::Timestamp;
+use ec2::catalogue::{Catalogue, refresh};
 use lambda::metrics::Unit;
 use lambda::{Failure, Invocation, Telemetry};
 
@@ -14,7 +14,7 @@ pub const NAME: &str = "catalog";
 /// Refreshes the stored catalogue. One that cannot be loaded is rebuilt from the embedded one.
 pub async fn run(invocation: &Invocation<'_>) -> Result<(), Failure> {
     let (process, telemetry) = (invocation.process, invocation.telemetry);
-    let region = process.calls().region();
+    let region = &process.calls().region;
     let before = match Catalogue::load(process.blobs(), region).await {
         Ok(before) => before,
         Err(error) => {

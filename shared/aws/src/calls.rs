@@ -4,7 +4,6 @@ use std::future::Future;
 use std::sync::Arc;
 
 use aws_config::SdkConfig;
-use aws_config::retry::RetryConfig;
 use aws_smithy_async::future::pagination_stream::PaginationStream;
 use aws_smithy_runtime_api::client::result::SdkError;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
@@ -14,16 +13,17 @@ use domain::{Text, Timestamp};
 use crate::budget::{Bucket, CallBudget};
 use crate::error::{Action, port_error};
 
-/// The clients that launches depend on, and the budget that their calls share.
+/// The clients that launches depend on, but EC2's own, and the budget that calls share.
 #[derive(Clone, Debug)]
 pub struct Calls {
-    pub(crate) ec2: aws_sdk_ec2::Client,
-    /// For CreateFleet alone: sends each call once.
-    pub(crate) launches: aws_sdk_ec2::Client,
-    pub(crate) iam: aws_sdk_iam::Client,
-    pub(crate) ssm: aws_sdk_ssm::Client,
-    pub(crate) pricing: aws_sdk_pricing::Client,
-    pub(crate) region: Text,
+    /// IAM, for instance profiles.
+    pub iam: aws_sdk_iam::Client,
+    /// Systems Manager, for the ids of images.
+    pub ssm: aws_sdk_ssm::Client,
+    /// Price lists, at the endpoint for the region.
+    pub pricing: aws_sdk_pricing::Client,
+    /// The region of the clients.
+    pub region: Text,
     budget: Arc<dyn CallBudget>,
 }
 
@@ -39,12 +39,7 @@ impl Calls {
         let region = config.region().ok_or(NoRegion)?.as_ref().to_owned();
         let prices_from = aws_sdk_pricing::config::Region::from_static(pricing_region(&region));
         let pricing = aws_sdk_pricing::config::Builder::from(config).region(prices_from).build();
-        let once = aws_sdk_ec2::config::Builder::from(config)
-            .retry_config(RetryConfig::disabled())
-            .build();
         Ok(Self {
-            launches: aws_sdk_ec2::Client::from_conf(once),
-            ec2: aws_sdk_ec2::Client::new(config),
             iam: aws_sdk_iam::Client::new(config),
             ssm: aws_sdk_ssm::Client::new(config),
             pricing: aws_sdk_pricing::Client::from_conf(pricing),
@@ -53,14 +48,9 @@ impl Calls {
         })
     }
 
-    /// The region of the clients.
-    pub fn region(&self) -> &Text {
-        &self.region
-    }
-
     /// Sends a call once the budget allows it. The future of an SDK builder's `.send()` sends
     /// nothing before it is polled, so it can be passed as it is.
-    pub(crate) fn send<'a, T, E, R>(
+    pub fn send<'a, T, E, R>(
         &'a self,
         bucket: Bucket,
         action: Action,
@@ -77,7 +67,7 @@ impl Calls {
 
     /// Sends a call once the budget allows it. Returns the SDK's error, for calls some of whose
     /// errors are expected answers.
-    pub(crate) fn send_raw<'a, T, E, R>(
+    pub fn send_raw<'a, T, E, R>(
         &'a self,
         bucket: Bucket,
         call: impl Future<Output = Result<T, SdkError<E, R>>> + 'a,
@@ -96,7 +86,7 @@ impl Calls {
     }
 
     /// All pages of a list. Each page takes a token of the budget.
-    pub(crate) async fn pages<T, E, R>(
+    pub async fn pages<T, E, R>(
         &self,
         bucket: Bucket,
         action: Action,
@@ -130,18 +120,13 @@ fn pricing_region(region: &str) -> &'static str {
     }
 }
 
-/// An action of EC2.
-pub(crate) const fn ec2(name: &'static str) -> Action {
-    Action { service: "ec2", name }
-}
-
 /// An action of IAM.
-pub(crate) const fn iam(name: &'static str) -> Action {
+pub const fn iam(name: &'static str) -> Action {
     Action { service: "iam", name }
 }
 
 /// An action of Systems Manager.
-pub(crate) const fn ssm(name: &'static str) -> Action {
+pub const fn ssm(name: &'static str) -> Action {
     Action { service: "ssm", name }
 }
 
@@ -151,17 +136,17 @@ pub(crate) const fn dynamodb(name: &'static str) -> Action {
 }
 
 /// An action of the price list service.
-pub(crate) const fn pricing(name: &'static str) -> Action {
+pub const fn pricing(name: &'static str) -> Action {
     Action { service: "pricing", name }
 }
 
 /// A time as a type of the SDKs.
-pub(crate) fn to_aws_time(time: Timestamp) -> aws_smithy_types::DateTime {
+pub fn to_aws_time(time: Timestamp) -> aws_smithy_types::DateTime {
     aws_smithy_types::DateTime::from_millis(time.as_millisecond())
 }
 
 /// A time as a type of the domain; `None` beyond the year 9999.
-pub(crate) fn from_aws_time(time: &aws_smithy_types::DateTime) -> Option<Timestamp> {
+pub fn from_aws_time(time: &aws_smithy_types::DateTime) -> Option<Timestamp> {
     Timestamp::from_millisecond(time.to_millis().ok()?).ok()
 }
 

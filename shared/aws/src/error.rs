@@ -164,10 +164,7 @@ pub fn reported(action: Action, code: &str, message: &str) -> PortError {
 }
 
 /// A part of a request; an error where the SDK misses a field.
-pub(crate) fn built<T>(
-    operation: &'static str,
-    part: Result<T, BuildError>,
-) -> Result<T, PortError> {
+pub fn built<T>(operation: &'static str, part: Result<T, BuildError>) -> Result<T, PortError> {
     part.map_err(|error| {
         PortError::new(ErrorKind::Invalid, operation, "the request cannot be built").because(error)
     })

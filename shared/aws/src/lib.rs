@@ -1,25 +1,17 @@
-//! Amazon EC2, DynamoDB, EKS and SQS behind the ports of the controllers.
+//! What all clients of AWS share, and the services that need no EC2: DynamoDB behind the port
+//! `ClaimStore`, EKS, SQS.
 //!
-//! [`ec2::Ec2`] is the port `Cloud`; [`catalogue`] gathers instance types, offerings and prices
-//! into one document, so that a function starts from that instead of a hundred calls. This is the
-//! only crate that names an AWS SDK.
-
-#![expect(
-    clippy::redundant_closure_for_method_calls,
-    reason = "paths of generated types are longer than the closure"
-)]
+//! Calls are sent within a budget ([`budget`], [`throttle`]), and their errors are of a kind
+//! ([`error`]). This crate and `ec2`, which goes on from here, are the only ones that name an AWS
+//! SDK. They are two because the client of EC2 takes 7 GiB to compile: nothing else that is large
+//! is compiled beside it, since cargo begins with what more depends on.
 
 pub mod budget;
 pub mod calls;
-pub mod catalogue;
 pub mod cluster;
-pub mod ec2;
 pub mod eks;
 pub mod error;
 pub mod sdk;
 pub mod store;
-#[cfg(test)]
-mod testkit;
 pub mod throttle;
-pub mod user_data;
 pub mod wakes;

@@ -33,7 +33,7 @@ use domain::Text;
 use tokio::sync::Mutex;
 
 pub(crate) use attribute::{Attributes, Place, integer, number};
-pub use blob::RegionBlobs;
+pub use blob::{CatalogStore, RegionBlobs};
 pub(crate) use expression::Condition;
 pub use spot::StoredSpotHistory;
 pub use table::Table;

@@ -143,7 +143,7 @@ fn delay_seconds(after: SignedDuration) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testkit::script::Script;
+    use aws_script::Script;
     use domain::Timestamp;
 
     #[test]

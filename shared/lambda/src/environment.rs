@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use aws::ec2::Ec2Settings;
 use controllers::ports::FunctionName;
 use controllers::record::controls::{Mode, usd};
 use controllers::record::fuses::Fuses;
@@ -18,6 +17,7 @@ use domain::instance_overhead::{parse_memory_overhead, parse_reserved_enis};
 use domain::money::UsdPerHour;
 use domain::settings::{MinValuesPolicy, PreferencePolicy, Settings};
 use domain::{SignedDuration, Text};
+use ec2::Ec2Settings;
 
 use crate::metrics::Detail;
 use crate::schedule::Schedule;

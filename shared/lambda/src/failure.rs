@@ -2,8 +2,8 @@
 //! and a message that names what failed.
 
 use aws::calls::NoRegion;
-use aws::catalogue::CatalogueError;
 use controllers::ports::{ErrorKind, PortError};
+use ec2::catalogue::CatalogueError;
 use lambda_runtime::Diagnostic;
 
 use crate::environment::EnvironmentError;

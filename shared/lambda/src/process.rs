@@ -6,16 +6,15 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use aws::calls::Calls;
-use aws::catalogue::Catalogue;
 use aws::cluster::ClusterFacts;
-use aws::ec2::Ec2;
 use aws::eks::Eks;
 use aws::store::{DynamoStore, RegionBlobs, Table};
 use aws::throttle::SharedBudget;
 use aws::wakes::{ClusterQueues, Queues};
 use controllers::ports::{Clock as _, PortError, Ports};
 use domain::{SignedDuration, Text, Timestamp};
+use ec2::catalogue::Catalogue;
+use ec2::{Calls, Ec2};
 use kubernetes::{Connection, Endpoint, KubernetesCluster, ListMode, Token};
 
 use crate::clock::SystemClock;
@@ -215,7 +214,7 @@ impl Process {
     }
 
     async fn catalogue(&self) -> Result<Catalogue, Failure> {
-        Ok(Catalogue::load(&self.blobs, self.calls.region()).await?)
+        Ok(Catalogue::load(&self.blobs, &self.calls.region).await?)
     }
 
     /// Whether a cluster is unchanged since its adapters were made. Assumed where EKS cannot be

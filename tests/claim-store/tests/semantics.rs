@@ -10,7 +10,7 @@
 mod server;
 
 use aws::budget::{Bucket, CallBudget as _};
-use aws::catalogue::CatalogStore as _;
+use aws::store::CatalogStore as _;
 use aws::store::{DynamoStore, RegionBlobs, Table};
 use aws::throttle::SharedBudget;
 use claim_store::records::{at, claim, launched};

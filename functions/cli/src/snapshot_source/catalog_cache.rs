@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use aws::catalogue::CatalogStore;
+use aws::store::CatalogStore;
 use controllers::ports::{ErrorKind, PortError};
 use etcetera::BaseStrategy as _;
 

@@ -4,11 +4,12 @@
 use std::sync::Arc;
 
 use aws::budget::Unmetered;
-use aws::calls::{Calls, NoRegion};
-use aws::catalogue::{Catalogue, Refreshed, refresh};
+use aws::calls::NoRegion;
 use catalog::CatalogError;
 use controllers::ports::PortError;
 use domain::{SignedDuration, Timestamp};
+use ec2::Calls;
+use ec2::catalogue::{Catalogue, Refreshed, refresh};
 
 use super::catalog_cache::CatalogCache;
 use crate::console::{self, Progress};

@@ -73,7 +73,7 @@ pub(super) fn take_embedded(
 #[cfg(feature = "live")]
 pub(super) fn take_fetched(
     snapshot: &mut ClusterSnapshot,
-    catalogue: &aws::catalogue::Catalogue,
+    catalogue: &ec2::catalogue::Catalogue,
     wanted: Option<&str>,
 ) -> Chosen {
     let said = region::of_objects(snapshot);

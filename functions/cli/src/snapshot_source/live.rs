@@ -2,12 +2,12 @@
 //!
 //! Only with the feature `live`, which brings a Kubernetes client.
 
-use aws::catalogue::Catalogue;
 use controllers::ports::PortError;
 use controllers::steps::snapshot::{ClusterState, SpotMemory, snapshot};
 use domain::Text;
 use domain::instance_type::InstanceTypes;
 use domain::snapshot::ClusterSnapshot;
+use ec2::catalogue::Catalogue;
 use kubernetes::{Connection, KubernetesCluster, ListMode, ListedCluster};
 
 use super::error::{LiveError, SnapshotError};

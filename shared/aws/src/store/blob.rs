@@ -13,7 +13,6 @@ use domain::{SignedDuration, Timestamp};
 use super::attribute::{Attributes, Place, integer, number, string, text};
 use super::schema::{BLOBS, BODY, EXPIRES, region_partition};
 use super::table::Table;
-use crate::catalogue::CatalogStore;
 
 /// The size of a part: well under the 400 KB of an item.
 const PART_BYTES: usize = 350 * 1024;
@@ -27,6 +26,19 @@ const READ_PAUSE: Duration = Duration::from_millis(100);
 const GENERATION: &str = "generation";
 const PARTS: &str = "parts";
 const SIZE: &str = "size";
+
+/// Where the catalogue is stored: named blobs that outlive the process.
+#[expect(
+    async_fn_in_trait,
+    reason = "callers are single-threaded per run; no Send bound is wanted"
+)]
+pub trait CatalogStore {
+    /// Writes a blob of some hundred KiB, replacing the one of that name atomically.
+    async fn put(&self, key: &str, bytes: Vec<u8>) -> Result<(), PortError>;
+
+    /// Reads a blob; `None` where there is none of that name.
+    async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, PortError>;
+}
 
 impl Table {
     /// Writes a blob, replacing the one of that name.

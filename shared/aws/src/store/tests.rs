@@ -4,7 +4,7 @@ use controllers::record::launch::LaunchRequest;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::testkit::script::Script;
+use aws_script::Script;
 
 fn nothing() -> Value {
     json!({ "Items": [] })
