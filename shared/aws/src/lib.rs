@@ -3,8 +3,8 @@
 //!
 //! Calls are sent within a budget ([`budget`], [`throttle`]), and their errors are of a kind
 //! ([`error`]). This crate and `ec2`, which goes on from here, are the only ones that name an AWS
-//! SDK. They are two because the client of EC2 takes 7 GiB to compile: nothing else that is large
-//! is compiled beside it, since cargo begins with what more depends on.
+//! SDK. They are two because the client of EC2 takes 7 GiB to compile: cargo begins with the crates
+//! that most others depend on, so that it comes last, beside nothing that is large.
 
 pub mod budget;
 pub mod calls;

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use aws::cluster::ClusterFacts;
 use catalog::CatalogOptions;
 use domain::Text;
 
@@ -11,7 +12,6 @@ use super::tags::Owner;
 use super::templates::Templates;
 use crate::calls::Calls;
 use crate::catalogue::Catalogue;
-use aws::cluster::ClusterFacts;
 
 /// Settings of EC2 that Karpenter's users know as environment variables and flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

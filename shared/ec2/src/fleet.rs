@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use aws::cluster::ClusterFacts;
 use aws_sdk_ec2::operation::create_fleet::builders::CreateFleetInputBuilder;
 use aws_sdk_ec2::types::{
     DefaultTargetCapacityType, FleetLaunchTemplateConfigRequest,
@@ -27,7 +28,6 @@ use super::fleet_answer::LaunchedInstance;
 use super::tags::{self, Owner};
 use super::template::{Template, TemplateInput};
 use crate::user_data::{self, Bootstrap, UserDataError, registered_labels, registered_taints};
-use aws::cluster::ClusterFacts;
 
 /// The most overrides of a fleet.
 ///

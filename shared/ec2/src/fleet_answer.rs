@@ -1,5 +1,6 @@
 //! What CreateFleet answered: an instance, or for each thing tried the reason why not, or both.
 
+use aws::error::{NO_CAPACITY, reported};
 use aws_sdk_ec2::operation::create_fleet::CreateFleetOutput;
 use aws_sdk_ec2::types::{CreateFleetError, LaunchTemplateAndOverridesResponse};
 use controllers::ports::cloud::Exhausted;
@@ -10,7 +11,6 @@ use domain::instance_type::CapacityType;
 use domain::node_class::ResolvedSubnet;
 
 use crate::calls::ec2;
-use aws::error::{NO_CAPACITY, reported};
 
 /// A subnet had no address left.
 const SUBNET_FULL: &str = "InsufficientFreeAddressesInSubnet";

@@ -6,6 +6,8 @@
 
 use std::time::{Duration, Instant};
 
+use aws::budget::Bucket;
+use aws::error::{aws_error, is_refusal, port_error};
 use aws_sdk_ec2::operation::create_fleet::CreateFleetOutput;
 use aws_sdk_ec2::operation::create_fleet::builders::CreateFleetInputBuilder;
 use controllers::ports::{ErrorKind, PortError};
@@ -15,8 +17,6 @@ use domain::SignedDuration;
 use super::client::Ec2;
 use super::fleet_answer::is_profile_unknown;
 use crate::calls::ec2;
-use aws::budget::Bucket;
-use aws::error::{aws_error, is_refusal, port_error};
 
 /// The most tries of a call that is throttled or not answered; the next run goes on from there.
 const TRIES_MAX: u32 = 3;

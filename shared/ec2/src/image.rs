@@ -5,6 +5,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use aws::budget::Bucket;
+use aws::calls::ssm;
 use aws_sdk_ec2::types::{ArchitectureValues, Filter, Image};
 use controllers::ports::PortError;
 use domain::image_age::{HeldBackImage, too_young_until};
@@ -17,8 +19,6 @@ use super::client::Ec2;
 use super::filter::{filter, tag_filters};
 use super::image_alias::{self, AliasError, AliasParameter, Variant};
 use crate::calls::ec2;
-use aws::budget::Bucket;
-use aws::calls::ssm;
 
 /// The most parameters of one call.
 const PARAMETERS_A_CALL: usize = 10;

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use aws::budget::Bucket;
+use aws::calls::from_aws_time;
 use aws_sdk_ec2::types::{Filter, Instance as Described, InstanceLifecycleType, InstanceStateName};
 use controllers::ports::cloud::{Instance, InstanceEnd, InstanceState};
 use controllers::ports::{ErrorKind, PortError};
@@ -13,8 +15,6 @@ use super::client::Ec2;
 use super::filter::filter;
 use super::tags;
 use crate::calls::ec2;
-use aws::budget::Bucket;
-use aws::calls::from_aws_time;
 
 /// The most instances on a page.
 const INSTANCES_A_PAGE: i32 = 1000;

@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 
+use aws::error::redacted;
 use controllers::ports::cloud::{Exhausted, Instance, InstanceState, LaunchCall, LaunchOutcome};
 use controllers::ports::{ErrorKind, PortError};
 use controllers::record::launch::{LaunchChoices, LaunchRequest};
@@ -34,7 +35,6 @@ use super::quota::share_quota;
 use super::tags;
 use super::templates::NeededTemplate;
 use crate::catalogue::Catalogue;
-use aws::error::redacted;
 
 /// The most CreateFleet calls in flight.
 const FLEET_CONCURRENCY_MAX: usize = 10;

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use aws::budget::Bucket;
 use aws_sdk_ec2::types::Filter;
 use controllers::ports::PortError;
 use controllers::status::ResolvedSecurityGroup;
@@ -15,7 +16,6 @@ use futures_util::future::try_join_all;
 use super::client::Ec2;
 use super::filter::{filter, tag_filters};
 use crate::calls::ec2;
-use aws::budget::Bucket;
 
 const ITEMS_A_PAGE: i32 = 1000;
 

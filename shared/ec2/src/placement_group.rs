@@ -1,12 +1,12 @@
 //! Placement groups.
 
+use aws::budget::Bucket;
 use controllers::ports::PortError;
 use domain::node_class::PlacementGroupSelector;
 
 use super::client::Ec2;
 use super::filter::filter;
 use crate::calls::ec2;
-use aws::budget::Bucket;
 
 impl Ec2 {
     /// Whether the group exists and is available.

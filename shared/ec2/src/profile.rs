@@ -4,6 +4,9 @@
 //!
 //! Source: <https://karpenter.sh/docs/concepts/nodeclasses/#specrole>.
 
+use aws::budget::Bucket;
+use aws::calls::iam;
+use aws::error::built;
 use aws_sdk_iam::types::{InstanceProfile, Tag};
 use controllers::ports::{ErrorKind, PortError};
 use domain::Text;
@@ -13,9 +16,6 @@ use uuid::Uuid;
 
 use super::client::Ec2;
 use super::tags;
-use aws::budget::Bucket;
-use aws::calls::iam;
-use aws::error::built;
 
 /// The longest name of an instance profile, characters.
 const NAME_CHARS_MAX: usize = 128;

@@ -4,6 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use aws::budget::Bucket;
+use aws::calls::from_aws_time;
 use aws_sdk_ec2::types::{CapacityReservation, CapacityReservationType, Filter};
 use controllers::ports::{ErrorKind, PortError};
 use controllers::status::ReservationStatus;
@@ -13,8 +15,6 @@ use domain::{SignedDuration, Text, Timestamp};
 use super::client::Ec2;
 use super::filter::{filter, tag_filters};
 use crate::calls::ec2;
-use aws::budget::Bucket;
-use aws::calls::from_aws_time;
 
 /// How long before its end a capacity block is expiring: it gets no new instances, and the existing
 /// ones are replaced.

@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use aws::budget::Bucket;
+use aws::calls::from_aws_time;
 use aws_sdk_ec2::types::{
     EventCode, Filter, InstanceStatus as Described, InstanceStatusEvent, InstanceStatusSummary,
     StatusType, SummaryStatus,
@@ -16,8 +18,6 @@ use domain::{Text, Timestamp};
 use super::client::Ec2;
 use super::filter::filter;
 use crate::calls::ec2;
-use aws::budget::Bucket;
-use aws::calls::from_aws_time;
 
 /// The most statuses on a page.
 const STATUSES_A_PAGE: i32 = 1000;

@@ -2,6 +2,7 @@
 //!
 //! Source: <https://karpenter.sh/docs/concepts/nodeclasses/>.
 
+use aws::cluster::IpFamily;
 use aws_sdk_ec2::types::{
     CapacityReservationPreference, CapacityReservationTarget,
     ConnectionTrackingSpecificationRequest, LaunchTemplateBlockDeviceMappingRequest,
@@ -28,7 +29,6 @@ use domain::node_class::{
 use uuid::Uuid;
 
 use super::tags;
-use aws::cluster::IpFamily;
 
 const GIB: i64 = 1 << 30;
 /// Default size of a volume, GiB; Karpenter's default.

@@ -7,6 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use aws::budget::Bucket;
+use aws::calls::from_aws_time;
+use aws::error::redacted;
 use aws_sdk_ec2::types::{Filter, LaunchTemplate, ResourceType, ValidationWarning};
 use controllers::ports::{ErrorKind, PortError};
 use domain::label::{self, Labels};
@@ -18,9 +21,6 @@ use super::filter::filter;
 use super::tags;
 use super::template::Template;
 use crate::calls::{Calls, ec2};
-use aws::budget::Bucket;
-use aws::calls::from_aws_time;
-use aws::error::redacted;
 
 /// The most names of a filter.
 const NAMES_A_CALL: usize = 200;

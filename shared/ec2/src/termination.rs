@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use aws::budget::Bucket;
 use controllers::ports::cloud::{InstanceState, TagRequest, Termination};
 use controllers::ports::{ErrorKind, PortError};
 use domain::label::Labels;
@@ -11,7 +12,6 @@ use super::client::Ec2;
 use super::instance::state;
 use super::tags::to_aws;
 use crate::calls::ec2;
-use aws::budget::Bucket;
 
 /// The most ids of one call.
 const IDS_A_CALL: usize = 500;

@@ -3,6 +3,8 @@
 //!
 //! Karpenter validates them likewise (<https://karpenter.sh/docs/concepts/nodeclasses/>).
 
+use aws::budget::Bucket;
+use aws::error::{Action, aws_error, port_error};
 use aws_sdk_ec2::types::{
     InstanceNetworkInterfaceSpecification, InstanceType,
     LaunchTemplateInstanceNetworkInterfaceSpecificationRequest as InterfaceRequest,
@@ -27,8 +29,6 @@ use super::tags;
 use super::templates::NeededTemplate;
 use super::unresolved::{call_failed, unresolved};
 use crate::calls::ec2;
-use aws::budget::Bucket;
-use aws::error::{Action, aws_error, port_error};
 
 /// The error code of a dry run that would succeed.
 const WOULD_SUCCEED: &str = "DryRunOperation";

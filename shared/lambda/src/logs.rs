@@ -43,7 +43,7 @@ mod tests {
         assert!(targets("warn").would_enable("kube_client::client", &Level::WARN));
         assert!(!targets("warn").would_enable("kube_client::client", &Level::INFO));
         let some = targets("info,aws=debug");
-        assert!(some.would_enable("aws::ec2", &Level::DEBUG));
+        assert!(some.would_enable("aws::store", &Level::DEBUG));
         assert!(!some.would_enable("kubernetes", &Level::DEBUG));
         assert!(some.would_enable("kubernetes", &Level::INFO));
     }

@@ -1,5 +1,6 @@
 //! Instance types and the zones that offer them, as EC2 describes them.
 
+use aws::budget::Bucket;
 use aws_sdk_ec2::types::{Filter, InstanceTypeInfo, LocationType};
 use catalog::Catalog;
 use catalog::describe::{self, Answer};
@@ -7,7 +8,6 @@ use controllers::ports::{ErrorKind, PortError};
 use serde_json::{Value, json};
 
 use crate::calls::{Calls, ec2};
-use aws::budget::Bucket;
 
 const TYPES_A_PAGE: i32 = 100;
 const OFFERINGS_A_PAGE: i32 = 1000;

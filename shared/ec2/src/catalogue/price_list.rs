@@ -4,6 +4,9 @@
 
 use std::collections::BTreeMap;
 
+use aws::budget::Bucket;
+use aws::calls::pricing;
+use aws::error::built;
 use aws_sdk_pricing::types::{Filter, FilterType};
 use catalog::price_list::{OnDemandPrices, Product, ProductError};
 use controllers::ports::{ErrorKind, PortError};
@@ -11,9 +14,6 @@ use domain::Text;
 use domain::money::UsdPerHour;
 
 use crate::calls::Calls;
-use aws::budget::Bucket;
-use aws::calls::pricing;
-use aws::error::built;
 
 const PRODUCTS_A_PAGE: i32 = 100;
 

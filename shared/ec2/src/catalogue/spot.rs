@@ -1,5 +1,7 @@
 //! Current spot prices.
 
+use aws::budget::Bucket;
+use aws::calls::{from_aws_time, to_aws_time};
 use aws_sdk_ec2::types::SpotPrice;
 use catalog::SpotPrices;
 use catalog::spot_history::{LINUX, LatestSpotPrices};
@@ -8,8 +10,6 @@ use domain::Timestamp;
 use domain::money::UsdPerHour;
 
 use crate::calls::{Calls, ec2};
-use aws::budget::Bucket;
-use aws::calls::{from_aws_time, to_aws_time};
 
 const PRICES_A_PAGE: i32 = 1000;
 

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use aws::budget::Unmetered;
+use aws_script::Script;
 use controllers::ports::ErrorKind;
 use controllers::ports::cloud::Exhausted;
 use controllers::record::launch::LaunchAttempt;
@@ -15,8 +17,6 @@ use crate::catalogue::Catalogue;
 use crate::client::Ec2Settings;
 use crate::testkit::{node_class, offering, request};
 use crate::user_data::testkit::cluster;
-use aws::budget::Unmetered;
-use aws_script::Script;
 
 const A: &str = "us-east-1a";
 const B: &str = "us-east-1b";

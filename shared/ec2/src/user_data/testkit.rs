@@ -1,12 +1,12 @@
 //! Makers for tests of user data.
 
+use aws::cluster::{ClusterFacts, IpFamily, KubernetesVersion};
 use domain::label::Labels;
 use domain::node_class::{AmiFamily, Ec2NodeClassSpec};
 use domain::resource::{CPU, MEMORY, Resources};
 use domain::taint::{Taint, TaintEffect};
 
 use super::bootstrap::Bootstrap;
-use aws::cluster::{ClusterFacts, IpFamily, KubernetesVersion};
 
 /// What a node's user data is made of, owned.
 pub(crate) struct Node {
