@@ -1,4 +1,5 @@
-//! deny.toml against Cargo.lock: what of its rules needs no tool to be held.
+//! deny.toml against Cargo.lock: what of its rules needs no tool to be held; and what README.md says
+//! about packages.
 
 #![expect(
     clippy::unwrap_used,
@@ -170,4 +171,47 @@ fn our_packages_have_the_licence_that_dependencies_may_have() {
         let inherits = own.get("workspace").and_then(toml::Value::as_bool) == Some(true);
         assert!(inherits, "{} has a licence of its own", package.folder);
     }
+}
+
+/// Packages whose tests compile a client of AWS, themselves or by what they depend on.
+fn packages_with_the_aws_sdk(packages: &[Package]) -> BTreeSet<&str> {
+    let workspace = table("Cargo.toml");
+    let shared = workspace["workspace"]["dependencies"].as_table().unwrap();
+    let folder_of = |name: &str| shared.get(name)?.get("path")?.as_str();
+    let is_optional =
+        |how: &toml::Value| how.get("optional").and_then(toml::Value::as_bool).unwrap_or_default();
+    let mut with: BTreeSet<&str> = BTreeSet::new();
+    loop {
+        let before = with.len();
+        for package in packages {
+            let needs_it = package.dependencies().iter().any(|(name, how)| {
+                let is_client = name.starts_with("aws-sdk-") || *name == "aws-config";
+                let leads_to_it = folder_of(name).is_some_and(|folder| with.contains(folder));
+                !is_optional(how) && (is_client || leads_to_it)
+            });
+            if needs_it {
+                with.insert(&package.folder);
+            }
+        }
+        if with.len() == before {
+            return with;
+        }
+    }
+}
+
+#[test]
+fn the_readme_leaves_out_every_package_that_compiles_the_aws_sdk() {
+    let packages = Package::all().unwrap();
+    let with = packages_with_the_aws_sdk(&packages);
+    let named = |package: &&Package| with.contains(&*package.folder);
+    let expected: BTreeSet<&str> = packages
+        .iter()
+        .filter(named)
+        .map(|package| package.manifest["package"]["name"].as_str().unwrap())
+        .collect();
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let words: Vec<&str> = readme.split(|c: char| c.is_whitespace() || c == '`').collect();
+    let left_out: BTreeSet<&str> =
+        words.windows(2).filter(|pair| pair[0] == "--exclude").map(|pair| pair[1]).collect();
+    assert_eq!(left_out, expected, "packages after --exclude in README.md");
 }
