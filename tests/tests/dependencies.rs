@@ -1,5 +1,5 @@
-//! deny.toml against Cargo.lock: what of its rules needs no tool to be held; and what README.md says
-//! about packages.
+//! deny.toml against Cargo.lock: what of its rules needs no tool to be held; and what README.md
+//! says about packages.
 
 #![expect(
     clippy::unwrap_used,
