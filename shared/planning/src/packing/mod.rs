@@ -32,6 +32,7 @@ use crate::feasibility::limits::Limits;
 use crate::feasibility::scope::Scope;
 use crate::feasibility::state::State;
 use crate::ids::{IndexVec, ItemIx, PodIx};
+pub(crate) use crate::packing::merge::joined;
 use crate::packing::merge::{dissolve, merge, move_to_cheaper_pools};
 use crate::packing::relaxed::PackingRelaxation;
 use crate::packing::setup::Setup;

@@ -27,11 +27,11 @@ use std::rc::Rc;
 use crate::feasibility::domains::pinned_keys;
 use crate::feasibility::host::host_affinity;
 use crate::feasibility::state::{PodsOn, TopologyDomain};
-use crate::ids::{GroupIx, IndexVec, NodeIx, PodIx, ShapeIx};
+use crate::ids::{GroupIx, IndexVec, NodeIx, PodIx, PoolIx, ShapeIx};
 use crate::work::Item;
 use followers::FOLLOWING_MAX;
 pub(crate) use kube_scheduler::{Scored, UpcomingNode};
-use pin::Choice;
+pub(crate) use pin::Choice;
 pub(crate) use placer::{Cap, Placements, Placer, Precedence};
 use preference::Preferred;
 
@@ -227,18 +227,7 @@ impl Placer<'_, '_> {
 
     /// Counts a pod in the domains chosen for it, and makes it an item or part of one.
     fn pin(&mut self, shape: ShapeIx, pod: PodIx, choice: Choice, placements: &mut Placements) {
-        let pool = &self.model.pools[choice.fit.pools[0].pool];
-        for (key, domain) in &choice.pins {
-            let taints = &pool.node_pool.template.taints;
-            self.state.count_new(
-                self.topology,
-                shape,
-                TopologyDomain { key, value: domain },
-                taints,
-            );
-        }
-        let exclusive = &self.model.shape(shape).volumes.exclusive;
-        self.state.exclusive.extend(exclusive.iter().cloned());
+        self.count_on_new_node(shape, &choice, choice.fit.pools[0].pool);
         *self.assigned.entry((shape, choice.conjunction)).or_default() += 1;
         self.on_new_nodes.insert(shape);
         let mut recent = placements.items.iter_mut().rev().take(RECENT_ITEMS);
@@ -253,5 +242,23 @@ impl Placer<'_, '_> {
                 pods: vec![pod],
             }),
         }
+    }
+
+    /// Counts a pod in the domains chosen for it, on a new node of the pool.
+    pub(crate) fn count_on_new_node(&mut self, shape: ShapeIx, choice: &Choice, pool: PoolIx) {
+        let taints = &self.model.pools[pool].node_pool.template.taints;
+        for (key, domain) in &choice.pins {
+            let domain = TopologyDomain { key, value: domain };
+            self.state.count_new(self.topology, shape, domain, taints);
+        }
+        let exclusive = &self.model.shape(shape).volumes.exclusive;
+        self.state.exclusive.extend(exclusive.iter().cloned());
+    }
+
+    /// Gives one more pod of the shape the best place that nodes that are there have.
+    pub(crate) fn place_on_best(&mut self, shape: ShapeIx) -> Option<NodeIx> {
+        let node = self.best_existing(shape)?;
+        self.state.place(self.model, self.topology, PodsOn { shape, node, count: 1 });
+        Some(node)
     }
 }

@@ -1,6 +1,7 @@
 //! Choosing domains: which zone, capacity type or other label a new node must have, so that the
 //! topology constraints of its pods hold.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
@@ -11,8 +12,9 @@ use super::placer::Placer;
 use super::preference::Preferred;
 use super::rivals::{Pins, Rivals};
 use crate::feasibility::constraint::Constraint;
-use crate::feasibility::domains::{counted_domains, launchable_domains};
+use crate::feasibility::domains::{counted_domains, launchable_domains, pinned_keys};
 use crate::feasibility::fit::Fit;
+use crate::feasibility::host::host_affinity;
 use crate::feasibility::topology::{Rule, Topology};
 use crate::ids::{GroupIx, NodeIx, ShapeIx};
 use crate::model::intern::ConjunctionId;
@@ -21,13 +23,13 @@ use crate::model::intern::ConjunctionId;
 const COMBINATIONS_MAX: usize = 1024;
 
 /// A way of pinning domains.
-pub(super) struct Choice {
+pub(crate) struct Choice {
     /// What the node must meet: the domains, and preferences that can be met beside them.
-    pub(super) conjunction: ConjunctionId,
+    pub(crate) conjunction: ConjunctionId,
     /// Keys and the domains chosen.
     pub(super) pins: Pins,
     /// Where such a node could come from.
-    pub(super) fit: Rc<Fit>,
+    pub(crate) fit: Rc<Fit>,
     pub(super) score: PinScore,
     /// What the pod costs in the zone chosen, and those that must join it there; zero where that is
     /// not known.
@@ -75,6 +77,23 @@ impl Placer<'_, '_> {
             }
         }
         choices.into_iter().reduce(|best, own| if self.is_better(&own, &best) { own } else { best })
+    }
+
+    /// Whether nothing has to be settled of a new node for a pod of the shape, and no other pod
+    /// decides where it may be.
+    pub(crate) fn is_free(&self, shape: ShapeIx) -> bool {
+        pinned_keys(self.topology, shape, self.soft_spread).is_empty()
+            && host_affinity(self.topology, shape).next().is_none()
+            && self.model.shape(shape).volumes.exclusive.is_empty()
+    }
+
+    /// Every way of pinning what has to be settled of a new node for one more pod of the shape, the
+    /// best first.
+    pub(crate) fn choices_in_order(&mut self, shape: ShapeIx) -> Vec<Choice> {
+        let keys = pinned_keys(self.topology, shape, self.soft_spread);
+        let mut choices = self.choices(shape, &keys, None);
+        choices.sort_by(|a, b| self.best_first(a, b));
+        choices
     }
 
     /// The ways of pinning a domain of each key that [`Self::choose`] has; none where a key must be
@@ -166,9 +185,13 @@ impl Placer<'_, '_> {
         Some(Choice { conjunction, pins, fit, score, zone_price })
     }
 
+    fn is_better(&self, a: &Choice, b: &Choice) -> bool {
+        self.best_first(a, b).is_lt()
+    }
+
     /// Ties go to the heavier pool, then to the cheaper, then to the domains that come first by
     /// name.
-    fn is_better(&self, a: &Choice, b: &Choice) -> bool {
+    fn best_first(&self, a: &Choice, b: &Choice) -> Ordering {
         let weight = |choice: &Choice| self.model.pools[choice.fit.pools[0].pool].node_pool.weight;
         a.score
             .cmp(&b.score)
@@ -176,7 +199,6 @@ impl Placer<'_, '_> {
             .then_with(|| a.zone_price.total_cmp(&b.zone_price))
             .then_with(|| a.fit.value(self.model).total_cmp(&b.fit.value(self.model)))
             .then_with(|| a.pins.cmp(&b.pins))
-            .is_lt()
     }
 
     /// Whether what is required between pods lets one more pod into a domain.

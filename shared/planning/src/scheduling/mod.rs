@@ -10,6 +10,7 @@ pub(crate) mod commitment_fill;
 pub(crate) mod committed;
 pub(crate) mod node_zones;
 mod offerings;
+mod one_by_one;
 mod priority;
 mod retry;
 mod soft_spread;
@@ -135,6 +136,7 @@ impl Scheduling {
             &outcome.items,
             packing,
         );
+        one_by_one::place_left(&mut placer, &mut limits, &mut outcome, &mut packing);
         if let Some(ModelCommitments { usage, .. }) = &model.commitments {
             let (state, items) = (&placer.state, &outcome.items);
             let (before, relaxation) = (Limits::of(model, |_| false), relaxation.as_ref());

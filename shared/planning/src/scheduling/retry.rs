@@ -1,7 +1,8 @@
 //! Further attempts where pods are left: they choose first.
 //!
 //! Pods are placed largest first. A pod that could have a node of its own then may take room that
-//! another needs, which only nodes that are there or a limited NodePool can host.
+//! another needs, which only nodes that are there or a limited NodePool can host. In the end pods
+//! are taken one by one.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use domain::pod::PodKey;
 
 use super::attempt::{Attempt, Effort, attempt};
+use super::one_by_one::{Turn, attempt_one_by_one};
 use crate::feasibility::state::State;
 use crate::feasibility::topology::SoftSpread;
 use crate::ids::{PodIx, ShapeIx};
@@ -55,6 +57,19 @@ pub(super) fn best_attempt(placer: &mut Placer, state: &State, waiting: &[PodIx]
         best = if leaves_fewer(model, &quick.attempt, &full.attempt) { quick } else { full };
         best.attempt.relaxation = best.attempt.relaxation.or(solved);
         shapes.extend(shapes_to_retry(placer, &best.attempt));
+    }
+    if waiting.len() + model.nodes.len() <= PODS_AND_NODES_MAX {
+        for turn in [Turn::ByName, Turn::SmallerFirst] {
+            if shapes_to_retry(placer, &best.attempt).is_empty() {
+                break;
+            }
+            let (next, reached) = attempt_one_by_one(placer, state, waiting, &shapes, turn);
+            if leaves_fewer(model, &next, &best.attempt) {
+                let attempt = Attempt { relaxation: best.attempt.relaxation.take(), ..next };
+                let soft_spread = SoftSpread::Relaxed;
+                best = Reached { attempt, soft_spread, state: reached, ..best };
+            }
+        }
     }
     placer.order_by(Precedence::default());
     placer.reset_with(best.soft_spread, best.state);

@@ -2,12 +2,15 @@
 
 use domain::commitment::{Commitment, Commitments, Instance, Usage};
 use domain::instance_type::{CapacityType, InstanceType};
+use domain::label::NODE_POOL;
 use domain::money::UsdPerHour;
 use domain::plan::Plan;
+use domain::pod::NodeSelectorTerm;
+use domain::resource::{NODES, Resources};
 
 use crate::testing::{
-    Cluster, cluster, instance_type, minutes_ago, node, node_pool_of, now, pod, reserved_instances,
-    savings_plan, usd, with_spot,
+    Cluster, cluster, instance_type, is, minutes_ago, node, node_pool, node_pool_of, now, pod,
+    reserved_instances, savings_plan, usd, with_spot,
 };
 
 /// Instance types of family `m`, and of one that is cheaper: on spot at less than a third.
@@ -204,4 +207,20 @@ fn the_bound_knows_what_commitments_cannot_cover() {
     let bound = plan.totals.lower_bound.unwrap();
     assert!(bound > usd(0.5), "18 pods need spot nodes at $0.051: {bound}");
     assert!(bound <= added(&plan), "{bound} above {}", added(&plan));
+}
+
+#[test]
+fn a_pod_that_a_limit_sends_to_another_pool_is_packed_onto_commitments_once() {
+    let of_pool = |name: &str| NodeSelectorTerm {
+        expressions: vec![is(NODE_POOL, name)],
+        fields: Vec::new(),
+    };
+    let either = vec![of_pool("default"), of_pool("other")];
+    let full = pod("full").cpu(3900).with(|spec| spec.required_node_terms = Some(either));
+    let world = world(&[savings_plan(1.0)])
+        .default_pool(|pool| pool.limits = Resources::new().with(NODES, 1))
+        .pool(node_pool("other"));
+    let plan = world.pods(3, &full).plan();
+    assert_eq!(plan.unschedulable, []);
+    assert_eq!(launched(&plan), ["m.xlarge on-demand"; 3]);
 }

@@ -2,13 +2,14 @@
 
 use domain::label::{HOSTNAME, NODE_POOL};
 use domain::money::UsdPerHour;
+use domain::pod::NodeSelectorTerm;
 use domain::reason::NodePoolUnfit;
 use domain::resource::{CPU, NODES, Resources, USD_PER_HOUR};
 use domain::taint::TaintEffect;
 
 use crate::testing::{
-    Cluster, claim_of, cluster, instance_type, near, node, node_pool, node_pool_with, pod, taint,
-    unfit,
+    Cluster, PodMaker, claim_of, cluster, instance_type, is, near, node, node_pool, node_pool_with,
+    pod, taint, unfit,
 };
 
 fn limited(resource: &str, amount: i64) -> Cluster {
@@ -39,6 +40,34 @@ fn a_pool_launches_no_more_than_its_limit() {
         unfit(&plan, &plan.unschedulable[0].pod.name, "default"),
         NodePoolUnfit::Limit { .. }
     ));
+}
+
+/// A pod that may run in either pool, each by a term of its own.
+fn either_pool(pod: PodMaker) -> PodMaker {
+    let of_pool = |name: &str| NodeSelectorTerm {
+        expressions: vec![is(NODE_POOL, name)],
+        fields: Vec::new(),
+    };
+    let either = vec![of_pool("default"), of_pool("other")];
+    pod.with(|spec| spec.required_node_terms = Some(either))
+}
+
+#[test]
+fn pods_beyond_a_limit_go_by_another_of_their_terms() {
+    let full = either_pool(pod("full").cpu(6900));
+    let world = limited(NODES, 1).pool(node_pool("other")).pods(3, &full);
+    let plan = world.plan();
+    assert_eq!(plan.unschedulable, []);
+    let pools = plan.node_claims.iter().map(|claim| &*claim.node_pool);
+    assert_eq!(pools.filter(|pool| *pool == "other").count(), 2);
+}
+
+#[test]
+fn pods_beyond_a_limit_share_the_nodes_that_another_of_their_terms_allows() {
+    let world = limited(NODES, 1).pool(node_pool("other"));
+    let plan = world.pods(600, &either_pool(pod("small").cpu(1000))).plan();
+    assert_eq!(plan.unschedulable, []);
+    assert_eq!(plan.node_claims.len(), 600 / 8, "nodes of eight CPUs");
 }
 
 #[test]
