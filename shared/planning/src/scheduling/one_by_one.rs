@@ -55,10 +55,14 @@ pub(super) fn place_left(
     let own = placer_of_single_pods(placer, placer.soft_spread, placer.state.clone(), shapes);
     let (limits_so_far, nodes) = (limits.clone(), std::mem::take(&mut packing.nodes));
     let mut places = Places::of(own, limits_so_far, nodes);
-    let mut order = in_turn(placer, &left, Turn::ByName);
-    let mut served = places.launch_together(&order);
-    order.retain(|(_, pod)| !served.contains(pod));
-    served.extend(places.place(order));
+    let mut served: BTreeSet<PodIx> = BTreeSet::new();
+    let priority = |shape: ShapeIx| placer.scope().model.shape(shape).spec.priority;
+    let order = in_turn(placer, &left, Turn::ByName);
+    for equal in order.chunk_by(|a, b| priority(a.0) == priority(b.0)) {
+        served.extend(places.launch_together(equal));
+        let rest = equal.iter().copied().filter(|(_, pod)| !served.contains(pod)).collect();
+        served.extend(places.place(rest));
+    }
     placer.state = places.placer.state;
     *limits = places.limits;
     packing.nodes = places.nodes;
@@ -173,8 +177,8 @@ impl<'m, 'a> Places<'m, 'a> {
         served
     }
 
-    /// Packs pods that are free to go anywhere onto new nodes, by the second and further of the
-    /// ways in which their requirements can be met: placing chose the best for all pods of a shape,
+    /// Packs pods of one priority onto new nodes, of those that are free to go anywhere and whose
+    /// requirements can be met in several ways: placing chose the best way for all pods of a shape,
     /// and limits may leave room by another. Returns those that have a place.
     fn launch_together(&mut self, order: &[(ShapeIx, PodIx)]) -> BTreeSet<PodIx> {
         let scope = self.placer.scope();
@@ -304,13 +308,8 @@ impl<'m, 'a> Places<'m, 'a> {
 
     /// Whether the pod has to share a host with pods of which only planned nodes have any.
     fn joins_planned(&self, shape: ShapeIx) -> bool {
-        let mut groups = host_affinity(self.placer.scope().topology, shape);
-        groups.any(|(group, _)| self.is_planned_alone(group))
-    }
-
-    /// Whether planned nodes have a pod that the group selects, and no node that is there has.
-    fn is_planned_alone(&self, group: GroupIx) -> bool {
-        self.placer.state.matched[group].is_empty() && self.is_planned(group)
+        let mut groups = host_affinity(self.placer.scope().topology, shape).map(|(group, _)| group);
+        groups.any(|group| self.placer.state.matched[group].is_empty() && self.is_planned(group))
     }
 
     /// Whether a planned node has a pod that the group selects.
@@ -361,8 +360,7 @@ mod tests {
     use domain::label::HOSTNAME;
     use domain::resource::{NODES, Resources};
 
-    /// Where each pod goes, one by one: `node` by name, or the number of a planned node; and who
-    /// has no place.
+    /// Where pods go one by one, `pod on node` or `pods on a new node`; and who has no place.
     fn places(world: &Cluster, turn: Turn) -> (Vec<String>, Vec<String>) {
         let model = Model::new(&world.0, &[]);
         let all = IndexVec::filled(true, model.shapes.list.len());
@@ -406,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_limits_leave_out_come_last() {
+    fn the_order_decides_who_gets_what_limits_leave() {
         let world = one_more().pod(pod("large").cpu(7000)).pods(4, &pod("small").cpu(1900));
         let (_, left) = places(&world, Turn::ByName);
         assert_eq!(left.len(), 4, "the large one has the node");

@@ -71,6 +71,17 @@ fn pods_beyond_a_limit_share_the_nodes_that_another_of_their_terms_allows() {
 }
 
 #[test]
+fn what_another_term_allows_goes_by_priority() {
+    let full = either_pool(pod("full").cpu(6900).priority(10));
+    let small = either_pool(pod("small").cpu(1000));
+    let mut other = node_pool("other");
+    other.limits = Resources::new().with(NODES, 1);
+    let world = limited(NODES, 1).pool(other).pods(2, &full).pods(7, &small);
+    let left = world.plan().unschedulable;
+    assert!(left.iter().all(|own| own.pod.name.starts_with("small")), "{left:?}");
+}
+
+#[test]
 fn nodes_and_claims_in_flight_count() {
     let world = limited(CPU, 9000)
         .node(node("n1"))
