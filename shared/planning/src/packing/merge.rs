@@ -209,7 +209,7 @@ pub(crate) fn joined(
     members.push(Member { conjunction, pods: vec![pod] });
     let type_index = priced.index;
     let joined = NewNode { compatible, type_index, requests, members, ..node.clone() };
-    (!is_reserved(model, &joined)).then_some((joined, priced.offering.price))
+    Some((joined, priced.offering.price))
 }
 
 /// Notes what merging a pair saves, if it can be merged and costs no more.

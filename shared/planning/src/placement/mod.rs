@@ -211,8 +211,7 @@ impl Placer<'_, '_> {
         let mut failed = Vec::new();
         for pod in rest {
             // A pod pinned before may have opened a domain of an existing node to this one.
-            if let Some(node) = self.best_existing(shape) {
-                self.state.place(self.model, self.topology, PodsOn { shape, node, count: 1 });
+            if let Some(node) = self.place_on_best(shape) {
                 placements.placed.push((pod, node));
                 self.place_followers(shape, placements);
             } else if let Some(choice) = self.choose(shape, &keys, None) {
