@@ -106,11 +106,11 @@ async fn a_drain_stands_still_while_paused(world: Arc<World>) -> Result<()> {
     stack.until_running(&world, 1).await?;
     let node = world.nodes().await?.first().context("a node")?.name_any();
     world.control_plane.kubectl(&["delete", "node", &node, "--wait=false"]).await?;
-    stack.tick().await?;
-    let calls = world.traffic.calls();
-    let refused =
-        calls.iter().any(|call| call.action.ends_with("/eviction") && call.status == Some(429));
-    ensure!(refused, "no eviction was refused");
+    let is_refused = async || {
+        let calls = world.traffic.calls();
+        Ok(calls.iter().any(|call| call.action.ends_with("/eviction") && call.status == Some(429)))
+    };
+    stack.until("an eviction is refused", is_refused, |found| *found).await?;
 
     world.outrigger(&["pause"]).await?;
     world.apply(&disruption_budget("web", 0)).await?;
