@@ -2,6 +2,7 @@
 
 use domain::settings::MinValuesPolicy;
 
+use super::open::Open;
 use super::packer::Packer;
 use super::pattern::{NODE_COST_NANOS, Pattern};
 use super::queue::Queue;
@@ -9,7 +10,7 @@ use crate::model::pool::Bin;
 
 use crate::feasibility::host::{HostCounts, host_affinity};
 use crate::feasibility::state::room_for;
-use crate::ids::{IndexSet, IndexVec, ItemIx};
+use crate::ids::{IndexSet, ItemIx};
 use crate::model::pool::Compatible;
 
 /// Pods of one item are put in by this part of those that fit, where they compete.
@@ -50,90 +51,6 @@ impl Filling {
         } else {
             self.counts.push((item, count));
         }
-    }
-}
-
-/// Items that may still go on a node, their requests by resource: all of them are weighed for each
-/// step.
-struct Open {
-    items: Vec<ItemIx>,
-    /// The value of a pod; negative once its item is closed.
-    values: Vec<f64>,
-    /// By resource, and in it by item, what a pod takes.
-    amounts: Vec<f64>,
-    /// By item, how much a pod takes of what is left; infinite where it does not fit.
-    taken: Vec<f64>,
-}
-
-impl Open {
-    fn of(
-        queue: &Queue,
-        values: &IndexVec<ItemIx, f64>,
-        may_go: impl Fn(&(usize, ItemIx)) -> bool,
-    ) -> Self {
-        let places: Vec<(usize, ItemIx)> =
-            queue.items.iter().copied().enumerate().filter(may_go).collect();
-        let amounts = (0..queue.width())
-            .flat_map(|resource| {
-                places.iter().map(move |(place, _)| queue.requests_at(*place)[resource])
-            })
-            .map(float)
-            .collect();
-        Self {
-            values: places.iter().map(|(_, item)| values[*item]).collect(),
-            taken: vec![0.0; places.len()],
-            items: places.into_iter().map(|(_, item)| item).collect(),
-            amounts,
-        }
-    }
-
-    /// The place of the item that is worth most for what it takes of the room that is left.
-    fn densest(&mut self, room: &[i64]) -> Option<usize> {
-        if self.items.is_empty() {
-            return None;
-        }
-        self.taken.fill(1e-12);
-        for (room, amounts) in room.iter().zip(self.amounts.chunks_exact(self.items.len())) {
-            let room = float((*room).max(0));
-            let scarcity = 1.0 / room.max(1.0);
-            for (taken, amount) in self.taken.iter_mut().zip(amounts) {
-                *taken += if *amount <= room { amount * scarcity } else { f64::INFINITY };
-            }
-        }
-        let mut best: Option<(usize, f64)> = None;
-        let mut fitting = 0;
-        for (place, (value, taken)) in self.values.iter().zip(&self.taken).enumerate() {
-            let density = value / taken;
-            if *value >= 0.0 && taken.is_finite() {
-                fitting += 1;
-                if best.is_none_or(|(_, most)| density > most) {
-                    best = Some((place, density));
-                }
-            }
-        }
-        // Of what does not fit any more, nothing will: once it is the larger part, it is left out.
-        if fitting * 2 < self.items.len() {
-            return best.map(|(place, _)| self.shorten(place));
-        }
-        best.map(|(place, _)| place)
-    }
-
-    /// Leaves out what is closed or does not fit; returns where a place that stays has moved to.
-    fn shorten(&mut self, place: usize) -> usize {
-        let width = self.items.len();
-        let stays: Vec<usize> = (0..width)
-            .filter(|own| self.values[*own] >= 0.0 && self.taken[*own].is_finite())
-            .collect();
-        let rows = self.amounts.chunks_exact(width);
-        self.amounts = rows.flat_map(|amounts| stays.iter().map(|own| amounts[*own])).collect();
-        self.values = stays.iter().map(|own| self.values[*own]).collect();
-        self.items = stays.iter().map(|own| self.items[*own]).collect();
-        self.taken.truncate(stays.len());
-        stays.partition_point(|own| *own < place)
-    }
-
-    fn close(&mut self, place: usize) {
-        self.values[place] = -1.0;
     }
 }
 
@@ -237,9 +154,16 @@ impl Packer<'_, '_, '_, '_> {
                 && self.accepts(*item, bin)
                 && !filling.counted.contains(*item)
         };
-        let mut open = Open::of(queue, self.values, may_go);
-        while let Some(place) = open.densest(&filling.room) {
-            let item = open.items[place];
+        let places = queue.items.iter().copied().enumerate().filter(may_go);
+        let mut open = Open::default();
+        open.refill(
+            places.map(|place| (place, self.values[place.1])),
+            queue.width(),
+            |(position, _), resource| float(queue.requests_at(position)[resource]),
+        );
+        while let Some((place, (_, item))) =
+            open.densest(filling.room.iter().map(|room| float((*room).max(0))))
+        {
             let own = &self.items[item];
             let taken = filling.count(item);
             let fitting = room_for(&filling.room, &self.setup.model.shape(own.shape).requests);

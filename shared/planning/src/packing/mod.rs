@@ -15,6 +15,7 @@ mod cover;
 mod fill;
 mod kinds;
 mod merge;
+mod open;
 mod outcome;
 mod packer;
 mod pattern;

@@ -20,8 +20,8 @@ pub(super) struct Priced {
 pub(super) fn search(knapsack: &Knapsack, duals: &Duals, cutoff: f64, nodes: u32) -> Priced {
     let ranked = knapsack.by_density(duals);
     let mut search = Search {
-        knapsack,
         ranked: &ranked,
+        requests: ranked.iter().flat_map(|own| knapsack.requests_of(own.item)).copied().collect(),
         left: knapsack.amounts.clone(),
         chosen: Vec::new(),
         best: Vec::new(),
@@ -40,8 +40,9 @@ pub(super) fn search(knapsack: &Knapsack, duals: &Duals, cutoff: f64, nodes: u32
 }
 
 struct Search<'s> {
-    knapsack: &'s Knapsack,
     ranked: &'s [Ranked],
+    /// What one copy takes: a line for each ranked item, a column for each resource.
+    requests: Vec<i64>,
     /// What is left of each resource.
     left: Vec<i64>,
     /// Indices of ranked items on the current branch, with their counts.
@@ -55,11 +56,8 @@ struct Search<'s> {
 
 impl Search<'_> {
     fn requests(&self, index: usize) -> &[i64] {
-        self.knapsack.requests_of(self.ranked[index].item)
-    }
-
-    fn fits(&self, index: usize) -> bool {
-        self.left.iter().zip(self.requests(index)).all(|(left, amount)| amount <= left)
+        let width = self.left.len();
+        &self.requests[index * width..(index + 1) * width]
     }
 
     /// Branches on the count of the first item from `from` on that fits. Returns an upper bound on
@@ -95,7 +93,8 @@ impl Search<'_> {
     }
 
     fn take(&mut self, index: usize, count: i64) {
-        let requests = self.knapsack.requests_of(self.ranked[index].item);
+        let width = self.left.len();
+        let requests = &self.requests[index * width..];
         for (left, amount) in self.left.iter_mut().zip(requests) {
             *left -= amount * count;
         }
@@ -106,12 +105,14 @@ impl Search<'_> {
         let mut next = None;
         let mut bound = value;
         let mut left = weight_left.max(0.0);
-        for index in from..self.ranked.len() {
-            if !self.fits(index) {
+        let width = self.left.len();
+        let open = &self.ranked[from..];
+        let lines = self.requests[from * width..].chunks_exact(width);
+        for ((own, requests), index) in open.iter().zip(lines).zip(from..) {
+            if requests.iter().zip(&self.left).any(|(amount, left)| amount > left) {
                 continue;
             }
             next.get_or_insert(index);
-            let own = &self.ranked[index];
             let all = own.weight * f64::from(own.max);
             if all > left {
                 bound += own.dual * left / own.weight;

@@ -314,7 +314,7 @@ impl Supply {
 fn cheapest_shares(rows: &Rows, offers: &IndexVec<OfferIx, Offer>) -> Duals {
     let mut least: Duals = IndexVec::filled(f64::INFINITY, rows.len());
     for offer in offers {
-        offer.lower_to_shares(&mut least);
+        offer.lower_to_shares_at(offer.knapsack.price, |_| true, &mut least);
     }
     least.into_iter().map(|least| if least.is_finite() { least } else { 0.0 }).collect()
 }

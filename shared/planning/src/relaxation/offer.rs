@@ -110,24 +110,33 @@ impl Offer {
         })
     }
 
-    /// For each row that fits, the price of the share that one copy takes.
-    fn share_prices(&self) -> impl Iterator<Item = (RowIx, f64)> {
-        let Knapsack { price, items, shares, amounts, .. } = &self.knapsack;
-        items.iter().zip(shares.chunks_exact(amounts.len())).map(move |(item, shares)| {
-            (item.row, shares.iter().copied().fold(0.0, f64::max) * price)
-        })
+    /// For each row that fits, the largest part of a resource that one copy takes.
+    fn largest_shares(&self) -> impl Iterator<Item = (RowIx, f64)> {
+        let Knapsack { items, shares, amounts, .. } = &self.knapsack;
+        let largest = |shares: &[f64]| shares.iter().copied().fold(0.0, f64::max);
+        let each = items.iter().zip(shares.chunks_exact(amounts.len()));
+        each.map(move |(item, shares)| (item.row, largest(shares)))
     }
 
-    /// Lowers, by row, the least price of a share to this offer's.
-    pub(crate) fn lower_to_shares(&self, least: &mut IndexVec<RowIx, f64>) {
-        for (row, price) in self.share_prices() {
-            least[row] = least[row].min(price);
+    /// Lowers, by row, the least price of a share to this offer's at another price, for those rows
+    /// that are accepted.
+    pub(crate) fn lower_to_shares_at(
+        &self,
+        price: f64,
+        accepts: impl Fn(RowIx) -> bool,
+        least: &mut IndexVec<RowIx, f64>,
+    ) {
+        for (row, share) in self.largest_shares() {
+            if share * price < least[row] && accepts(row) {
+                least[row] = share * price;
+            }
         }
     }
 
     /// Whether a copy of some row takes a share whose price is at most so many times the least.
     pub(crate) fn has_share_within(&self, least: &IndexVec<RowIx, f64>, times: f64) -> bool {
-        self.share_prices().any(|(row, price)| price <= least[row] * times)
+        let price = self.knapsack.price;
+        self.largest_shares().any(|(row, share)| share * price <= least[row] * times)
     }
 }
 

@@ -54,11 +54,24 @@ pub(crate) fn bins(pool: &Pool, classes: &[Rc<Compatible>]) -> Vec<Bin> {
     if classes.is_empty() {
         return Vec::new();
     }
+    // Types are many, what they are sold as is not.
+    let mut of_markets: BTreeMap<(ZoneIx, PurchaseIx), Vec<u64>> = BTreeMap::new();
     for (type_index, one) in pool.types.iter_enumerated() {
+        let of_type = accepting(classes, |class| class.types.contains(type_index));
+        if is_empty(&of_type) {
+            continue;
+        }
         let mut cheapest: BTreeMap<(Vec<u64>, Option<PurchaseIx>), Bin> = BTreeMap::new();
         for offering in &one.offerings {
-            let accepts = accepting(classes, type_index, offering.zone, offering.purchase);
-            if accepts.iter().all(|word| *word == 0) {
+            let (zone, purchase) = (offering.zone, offering.purchase);
+            let of_market = of_markets.entry((zone, purchase)).or_insert_with(|| {
+                accepting(classes, |class| {
+                    class.zones.contains(zone) && class.purchases.contains(purchase)
+                })
+            });
+            let accepts: Vec<u64> =
+                of_type.iter().zip(of_market).map(|(one, other)| one & *other).collect();
+            if is_empty(&accepts) {
                 continue;
             }
             #[expect(clippy::cast_precision_loss, reason = "only ranks")]
@@ -84,23 +97,17 @@ pub(crate) fn bins(pool: &Pool, classes: &[Rc<Compatible>]) -> Vec<Bin> {
     alike.into_values().flat_map(|own| undominated(pool, own)).collect()
 }
 
-/// Which classes accept an offering of a type, by zone and purchase; a bit each.
-fn accepting(
-    classes: &[Rc<Compatible>],
-    type_index: TypeIx,
-    zone: ZoneIx,
-    purchase: PurchaseIx,
-) -> Vec<u64> {
+/// Classes that something holds for, a bit each.
+fn accepting(classes: &[Rc<Compatible>], holds: impl Fn(&Compatible) -> bool) -> Vec<u64> {
     let mut words = vec![0; classes.len().div_ceil(64)];
-    for (index, class) in classes.iter().enumerate() {
-        let accepts = class.types.contains(type_index)
-            && class.zones.contains(zone)
-            && class.purchases.contains(purchase);
-        if accepts {
-            words[index / 64] |= 1 << (index % 64);
-        }
+    for (index, _) in classes.iter().enumerate().filter(|(_, class)| holds(class)) {
+        words[index / 64] |= 1 << (index % 64);
     }
     words
+}
+
+fn is_empty(words: &[u64]) -> bool {
+    words.iter().all(|word| *word == 0)
 }
 
 /// Leaves out bins that another beats or equals in everything that counts.

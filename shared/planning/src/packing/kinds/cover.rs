@@ -10,7 +10,6 @@ use super::{KindNode, Kinds};
 /// A bin that was filled at some round. The lowest score is the greatest, for a heap that gives
 /// its greatest first; of equal ones, the cheaper bin.
 struct Ranked {
-    score: f64,
     bin: usize,
     round: u32,
     filling: Filling,
@@ -32,7 +31,7 @@ impl PartialOrd for Ranked {
 
 impl Ord for Ranked {
     fn cmp(&self, other: &Self) -> Ordering {
-        other.score.total_cmp(&self.score).then_with(|| other.bin.cmp(&self.bin))
+        other.filling.score.total_cmp(&self.filling.score).then_with(|| other.bin.cmp(&self.bin))
     }
 }
 
@@ -40,16 +39,34 @@ impl Kinds<'_> {
     /// Nodes for pods, by kind, of those of the bins named. Leaves in `left` what none of them
     /// takes.
     pub(super) fn cover(&self, bins: &[usize], left: &mut [u32], values: &[f64]) -> Vec<KindNode> {
+        let fillings = self.fill_each(bins.iter().copied(), left, values);
+        self.cover_from(fillings, left, values)
+    }
+
+    /// Those of the bins that take anything, each filled with what is left.
+    pub(super) fn fill_each(
+        &self,
+        bins: impl Iterator<Item = usize>,
+        left: &[u32],
+        values: &[f64],
+    ) -> Vec<(usize, Filling)> {
         let mut scratch = Scratch::default();
-        let mut ranked = |bin: usize, left: &[u32], round: u32| {
-            let filling = self.fill(bin, left, values, &mut scratch)?;
-            Some(Ranked { score: filling.score, bin, round, filling })
-        };
-        let mut round = 0;
+        bins.filter_map(|bin| Some((bin, self.fill(bin, left, values, &mut scratch)?))).collect()
+    }
+
+    /// As [`Self::cover`], of bins that have been filled with what is left.
+    pub(super) fn cover_from(
+        &self,
+        fillings: Vec<(usize, Filling)>,
+        left: &mut [u32],
+        values: &[f64],
+    ) -> Vec<KindNode> {
+        let mut scratch = Scratch::default();
         let mut nodes: Vec<KindNode> = Vec::new();
-        let mut heap: BinaryHeap<Ranked> =
-            bins.iter().filter_map(|bin| ranked(*bin, left, round)).collect();
-        while let Some(Ranked { bin, round: known, filling, .. }) = heap.pop() {
+        let mut round = 0;
+        let first = fillings.into_iter().map(|(bin, filling)| Ranked { bin, round: 0, filling });
+        let mut heap: BinaryHeap<Ranked> = first.collect();
+        while let Some(Ranked { bin, round: known, filling }) = heap.pop() {
             if known == round {
                 let most = filling.counts.iter().map(|(kind, count)| left[*kind] / count);
                 let times = most.min().unwrap_or(1);
@@ -59,7 +76,8 @@ impl Kinds<'_> {
                 nodes.push(KindNode { bin, counts: filling.counts, times });
                 round += 1;
             }
-            heap.extend(ranked(bin, left, round));
+            let again = self.fill(bin, left, values, &mut scratch);
+            heap.extend(again.map(|filling| Ranked { bin, round, filling }));
         }
         nodes
     }

@@ -1,6 +1,7 @@
 //! Filling one bin with kinds of pods.
 
-use super::{KindBin, Kinds};
+use super::Kinds;
+use crate::packing::open::Open;
 use crate::packing::pattern::NODE_COST_NANOS;
 
 /// Pods of one kind are put in by this part of those that fit, where they compete.
@@ -18,12 +19,11 @@ pub(super) struct Filling {
 #[derive(Default)]
 pub(super) struct Scratch {
     /// Places among the bin's kinds that may still go in.
-    open: Vec<usize>,
+    open: Open<usize>,
     /// By place, how many are in.
     taken: Vec<u32>,
-    /// What is left of each resource, and one over it.
+    /// What is left of each resource.
     room: Vec<f64>,
-    scarcity: Vec<f64>,
 }
 
 impl Kinds<'_> {
@@ -39,29 +39,26 @@ impl Kinds<'_> {
     ) -> Option<Filling> {
         let own = &self.bins[bin];
         let width = own.amounts.len();
-        let Scratch { open, taken, room, scarcity } = scratch;
-        open.clear();
-        open.extend((0..own.kinds.len()).filter(|place| left[own.kinds[*place]] > 0));
+        let Scratch { open, taken, room } = scratch;
+        let places = own.kinds.iter().enumerate().filter(|(_, kind)| left[**kind] > 0);
+        let places = places.map(|(place, kind)| (place, values[*kind]));
+        open.refill(places, width, |place, resource| own.requests[place * width + resource]);
         taken.clear();
         taken.resize(own.kinds.len(), 0);
         room.clone_from(&own.amounts);
-        scarcity.clear();
-        scarcity.extend(room.iter().map(|room| 1.0 / room.max(1.0)));
         let mut value = 0.0;
-        while let Some(place) = own.densest(open, room, scarcity, values) {
+        while let Some((handle, place)) = open.densest(room.iter().copied()) {
             let kind = own.kinds[place];
             let requests = &own.requests[place * width..(place + 1) * width];
             let most = left[kind].min(self.per_node[kind]) - taken[place];
             let count = (copies_that_fit(room, requests).min(most) / CHUNKS).max(1).min(most);
-            for ((room, scarcity), amount) in room.iter_mut().zip(scarcity.iter_mut()).zip(requests)
-            {
+            for (room, amount) in room.iter_mut().zip(requests) {
                 *room -= amount * f64::from(count);
-                *scarcity = 1.0 / room.max(1.0);
             }
             taken[place] += count;
             value += values[kind] * f64::from(count);
             if count == most {
-                open.retain(|other| *other != place);
+                open.close(handle);
             }
         }
         let counts: Vec<(usize, u32)> = taken
@@ -72,37 +69,6 @@ impl Kinds<'_> {
             .collect();
         let score = (own.bin.price + NODE_COST_NANOS) / f64::max(value, 1.0);
         (!counts.is_empty()).then_some(Filling { counts, score })
-    }
-}
-
-impl KindBin<'_> {
-    /// The place of the kind that is worth most for what it takes of the room that is left. Leaves
-    /// out of `open` what no longer fits.
-    fn densest(
-        &self,
-        open: &mut Vec<usize>,
-        room: &[f64],
-        scarcity: &[f64],
-        values: &[f64],
-    ) -> Option<usize> {
-        let width = room.len();
-        let mut best: Option<(usize, f64)> = None;
-        open.retain(|place| {
-            let requests = &self.requests[place * width..(place + 1) * width];
-            let mut share = 1e-12;
-            for ((amount, room), scarcity) in requests.iter().zip(room).zip(scarcity) {
-                if amount > room {
-                    return false;
-                }
-                share += amount * scarcity;
-            }
-            let density = values[self.kinds[*place]] / share;
-            if best.is_none_or(|(_, most)| density > most) {
-                best = Some((*place, density));
-            }
-            true
-        });
-        best.map(|(place, _)| place)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Packings by kinds, one after the other, each with pods valued closer to what they cost in the
 //! one before.
 
-use super::fill::Scratch;
+use super::fill::Filling;
 use super::{KindNode, Kinds};
 use crate::packing::relaxed::ColumnUse;
 
@@ -64,7 +64,8 @@ impl Kinds<'_> {
         if improvement == 0 {
             return best.nodes;
         }
-        let bins = self.promising(&best.nodes, &self.counts);
+        let fillings = self.fill_each(0..self.bins.len(), &self.counts, &self.values);
+        let bins = promising(scores(&fillings), &best.nodes);
         let values = [self.values.clone(), best.values];
         self.improve(best.nodes, &bins, &values, improvement)
     }
@@ -72,7 +73,7 @@ impl Kinds<'_> {
     /// The cheapest of some packings that begin with certain nodes; `counts` are pods that these
     /// leave.
     fn best_after(&self, whole: &[KindNode], counts: &[u32], work: usize) -> Packed {
-        let mut bins: Vec<usize> = (0..self.bins.len()).collect();
+        let mut bins: Vec<usize> = Vec::new();
         let mut values = self.values.clone();
         let mut best = Packed {
             missing: u64::MAX,
@@ -84,13 +85,18 @@ impl Kinds<'_> {
         let mut round = 0;
         while round < rounds {
             let mut left = counts.to_vec();
-            let rest = self.cover(&bins, &mut left, &values);
-            if round == 0 {
-                let launches = bins.len() + rest.len() * FILLS_PER_NODE;
+            let rest = if round == 0 {
+                let fillings = self.fill_each(0..self.bins.len(), &left, &values);
+                let scores = scores(&fillings);
+                let rest = self.cover_from(fillings, &mut left, &values);
+                let launches = self.bins.len() + rest.len() * FILLS_PER_NODE;
                 let each = (launches * self.counts.len()).max(1);
                 rounds = (work / each).clamp(ROUNDS_MIN, ROUNDS_MAX);
-                bins = self.promising(&rest, counts);
-            }
+                bins = promising(scores, &rest);
+                rest
+            } else {
+                self.cover(&bins, &mut left, &values)
+            };
             let known = values.clone();
             self.move_towards_paid(&mut values, &rest);
             let missing = left.iter().map(|left| u64::from(*left)).sum();
@@ -102,22 +108,6 @@ impl Kinds<'_> {
             round += 1;
         }
         best
-    }
-
-    /// Bins that a packing used, and those that would be used best at first.
-    fn promising(&self, nodes: &[KindNode], counts: &[u32]) -> Vec<usize> {
-        let mut scratch = Scratch::default();
-        let mut scored: Vec<(f64, usize)> = (0..self.bins.len())
-            .filter_map(|bin| {
-                Some((self.fill(bin, counts, &self.values, &mut scratch)?.score, bin))
-            })
-            .collect();
-        scored.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
-        let mut bins: Vec<usize> = scored.into_iter().take(BINS_MAX).map(|(_, bin)| bin).collect();
-        bins.extend(nodes.iter().map(|node| node.bin));
-        bins.sort_unstable();
-        bins.dedup();
-        bins
     }
 
     /// Moves values part of the way to what pods cost: their share of the nodes that they are on.
@@ -139,4 +129,19 @@ impl Kinds<'_> {
             }
         }
     }
+}
+
+/// By bin, how well it is used.
+fn scores(fillings: &[(usize, Filling)]) -> Vec<(f64, usize)> {
+    fillings.iter().map(|(bin, filling)| (filling.score, *bin)).collect()
+}
+
+/// Bins that a packing used, and those that are used best at first.
+fn promising(mut scores: Vec<(f64, usize)>, nodes: &[KindNode]) -> Vec<usize> {
+    scores.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
+    let mut bins: Vec<usize> = scores.into_iter().take(BINS_MAX).map(|(_, bin)| bin).collect();
+    bins.extend(nodes.iter().map(|node| node.bin));
+    bins.sort_unstable();
+    bins.dedup();
+    bins
 }

@@ -1,7 +1,6 @@
 //! Nodes as offers: those that could be launched, and free room on nodes of the cluster.
 
 use std::collections::BTreeMap;
-use std::slice;
 
 use domain::Text;
 use domain::instance_type::CapacityType;
@@ -48,7 +47,8 @@ pub(super) fn sold(
     classes: &Classes,
     host_groups: &HostGroups,
 ) -> Sold {
-    let resource_order = resource_order(model, host_groups);
+    let resource_order = &resource_order(model, host_groups);
+    let demand = Demand { rows, pods_of_row, classes, host_groups };
     let pool_limits = Limits::of(model, |_| false);
     let mut limits: IndexVec<LimitIx, Vec<i64>> = IndexVec::new();
     let (mut unlimited, mut limited) = (Vec::new(), Vec::new());
@@ -68,40 +68,27 @@ pub(super) fn sold(
         for bin in memo.bins(pool, classes).iter() {
             in_zones.entry((bin.type_index, bin.purchase)).or_default().push(bin.clone());
         }
+        unlimited.reserve(in_zones.len());
         for ((type_index, purchase), bins) in in_zones {
             let purchase = &pool.purchases[purchase];
             let remaining = purchase.reservation.as_ref().and(purchase.remaining);
-            let amounts = host_groups.amounts(&pool.types[type_index].room);
-            let offer = |bins: &[Bin]| {
-                let capacity = Capacity {
-                    price: bins.iter().map(|bin| bin.price).fold(f64::INFINITY, f64::min),
-                    amounts: &amounts,
-                    available: remaining.unwrap_or(u32::MAX),
-                    resource_order: &resource_order,
-                };
-                let is_accepted =
-                    |row: RowIx| bins.iter().any(|bin| is_accepted(bin, &pods_of_row[row]));
-                let offer = Offer::new(rows, &capacity, is_accepted)?;
-                let taken = || taken(left, &pool.types[type_index].capacity);
-                Some(match limit {
-                    Some(limit) => offer.within(limit, taken()),
-                    None => offer,
-                })
+            let own = &pool.types[type_index];
+            let sold = SoldType {
+                amounts: host_groups.amounts(&own.room),
+                available: remaining.unwrap_or(u32::MAX),
+                resource_order,
+                limit: limit.map(|limit| (limit, taken(left, &own.capacity))),
+                bins,
             };
             if remaining.is_some() {
-                limited.extend(bins.chunks(1).filter_map(offer));
-            } else if let Some(wherever) = offer(&bins) {
-                let apart: Vec<Offer> = match &bins[..] {
-                    [_] => Vec::new(),
-                    several => several.chunks(1).filter_map(offer).collect(),
-                };
-                unlimited.push((bins[0].kind(), wherever, apart));
+                limited.extend(sold.in_each_zone(&demand));
+            } else if let Some(wherever) = sold.offer(&demand, &sold.bins) {
+                unlimited.push((sold, wherever));
             }
         }
     }
-    let unlimited = apart_where_it_counts(rows, unlimited);
-    let demand = Demand { rows, pods_of_row, classes, host_groups };
-    let covered = covered(model, &demand, &resource_order, &mut limits);
+    let unlimited = apart_where_it_counts(&demand, unlimited);
+    let covered = covered(model, &demand, resource_order, &mut limits);
     let (nodes, offers) = (IndexVec::new(), IndexVec::new());
     let mut sold = Sold { nodes, offers, limited, covered, limits };
     for (node, offer) in undominated(unlimited) {
@@ -109,6 +96,39 @@ pub(super) fn sold(
         sold.offers.push(offer);
     }
     sold
+}
+
+/// An instance type as one pool buys it in one way, in the zones that sell it.
+struct SoldType<'o> {
+    /// By zone. Never empty.
+    bins: Vec<Bin>,
+    amounts: Vec<i64>,
+    available: u32,
+    resource_order: &'o [usize],
+    limit: Option<(LimitIx, Vec<i64>)>,
+}
+
+impl SoldType<'_> {
+    /// A node in whichever of some zones sells it for least, for rows that any of them accepts.
+    fn offer(&self, demand: &Demand, bins: &[Bin]) -> Option<Offer> {
+        let capacity = Capacity {
+            price: bins.iter().map(|bin| bin.price).fold(f64::INFINITY, f64::min),
+            amounts: &self.amounts,
+            available: self.available,
+            resource_order: self.resource_order,
+        };
+        let accepts =
+            |row: RowIx| bins.iter().any(|bin| is_accepted(bin, &demand.pods_of_row[row]));
+        let offer = Offer::new(demand.rows, &capacity, accepts)?;
+        Some(match &self.limit {
+            Some((limit, taken)) => offer.within(*limit, taken.clone()),
+            None => offer,
+        })
+    }
+
+    fn in_each_zone(&self, demand: &Demand) -> impl Iterator<Item = Offer> {
+        self.bins.chunks(1).filter_map(|bins| self.offer(demand, bins))
+    }
 }
 
 /// What offers are made for.
@@ -203,22 +223,22 @@ fn taken(left: &[(Text, i64)], capacity: &Resources) -> Vec<i64> {
 
 /// Types that are far from the cheapest for every row are taken as if each zone sold them at the
 /// lowest price of all: which zone they are in then makes no difference, and offers are fewer.
-fn apart_where_it_counts(
-    rows: &Rows,
-    types: Vec<(NodeKind, Offer, Vec<Offer>)>,
-) -> Vec<(NodeKind, Offer)> {
-    let mut least = IndexVec::filled(f64::INFINITY, rows.len());
-    for (_, wherever, apart) in &types {
-        for offer in if apart.is_empty() { slice::from_ref(wherever) } else { apart } {
-            offer.lower_to_shares(&mut least);
+fn apart_where_it_counts(demand: &Demand, types: Vec<(SoldType, Offer)>) -> Vec<(NodeKind, Offer)> {
+    let mut least = IndexVec::filled(f64::INFINITY, demand.rows.len());
+    for (sold, wherever) in &types {
+        for bin in &sold.bins {
+            let accepts = |row: RowIx| is_accepted(bin, &demand.pods_of_row[row]);
+            wherever.lower_to_shares_at(bin.price, accepts, &mut least);
         }
     }
+    // Most types are far from the cheapest: their offers by zone are not even made.
     let mut offers = Vec::with_capacity(types.len());
-    for (kind, wherever, apart) in types {
-        if apart.is_empty() || !wherever.has_share_within(&least, NEAR) {
-            offers.push((kind, wherever));
+    for (sold, wherever) in types {
+        let kind = sold.bins[0].kind();
+        if sold.bins.len() > 1 && wherever.has_share_within(&least, NEAR) {
+            offers.extend(sold.in_each_zone(demand).map(|offer| (kind, offer)));
         } else {
-            offers.extend(apart.into_iter().map(|offer| (kind, offer)));
+            offers.push((kind, wherever));
         }
     }
     offers
