@@ -39,15 +39,15 @@ const NANOS_PER_MICRO: i64 = 1000;
 /// Reads the table.
 pub fn decode(table: &str) -> Result<Vec<InstanceTypeFacts>, CatalogError> {
     let mut texts = Texts::default();
-    table
-        .lines()
-        .enumerate()
-        .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
-        .map(|(index, line)| {
+    // Facts are large: a list that grows would be copied several times.
+    let mut types = Vec::with_capacity(table.lines().count());
+    for (index, line) in table.lines().enumerate() {
+        if !line.is_empty() && !line.starts_with('#') {
             let mut columns = Columns::of("instance types", index + 1, line);
-            facts(&mut columns, &mut texts)
-        })
-        .collect()
+            types.push(facts(&mut columns, &mut texts)?);
+        }
+    }
+    Ok(types)
 }
 
 /// Writes the table; [`decode`] reads the same facts from it.
