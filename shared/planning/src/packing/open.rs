@@ -265,4 +265,48 @@ mod tests {
         six.close(place);
         assert_eq!(densest(&mut six, ROOM), Some(2));
     }
+
+    /// The first of those that fit and are worth most for what they take, looked at one by one.
+    fn densest_one_by_one(
+        requests: &[(f64, [f64; 2])],
+        closed: &[usize],
+        room: [f64; 2],
+    ) -> Option<usize> {
+        let mut best: Option<(usize, f64)> = None;
+        for (candidate, (value, amounts)) in requests.iter().enumerate() {
+            let fits = amounts.iter().zip(room).all(|(amount, room)| *amount <= room);
+            let parts = amounts.iter().zip(room).map(|(amount, room)| amount * (1.0 / room));
+            let taken = parts.fold(TAKEN_MIN, |sum, part| sum + part);
+            if fits
+                && !closed.contains(&candidate)
+                && best.is_none_or(|(_, most)| value / taken > most)
+            {
+                best = Some((candidate, value / taken));
+            }
+        }
+        best.map(|(candidate, _)| candidate)
+    }
+
+    #[test]
+    fn many_are_weighed_in_blocks_as_they_would_be_one_by_one() {
+        let requests: Vec<(f64, [f64; 2])> = (0..2 * LANES + 5)
+            .map(|own| {
+                let figure =
+                    |factor: usize, of: usize| f64::from(u8::try_from(own * factor % of).unwrap());
+                (1.0 + figure(5, 11), [1.0 + figure(7, 13), 1.0 + figure(3, 17)])
+            })
+            .collect();
+        let mut many = open(&requests);
+        let (mut room, mut closed) = ([160.0, 160.0], Vec::new());
+        while let Some((place, candidate)) = many.densest(room.into_iter()) {
+            assert_eq!(Some(candidate), densest_one_by_one(&requests, &closed, room), "{room:?}");
+            let (_, amounts) = requests[candidate];
+            room = [room[0] - amounts[0], room[1] - amounts[1]];
+            many.close(place);
+            closed.push(candidate);
+        }
+        assert_eq!(None, densest_one_by_one(&requests, &closed, room));
+        assert!(closed.len() > LANES, "{closed:?}");
+        assert!(many.candidates.len() < LANES, "what does not fit was left out");
+    }
 }
