@@ -54,7 +54,7 @@ pub(crate) fn bins(pool: &Pool, classes: &[Rc<Compatible>]) -> Vec<Bin> {
     if classes.is_empty() {
         return Vec::new();
     }
-    // Types are many, what they are sold as is not.
+    // Offerings are many, zones and ways of buying are few: classes are asked once about each pair.
     let mut of_markets: BTreeMap<(ZoneIx, PurchaseIx), Vec<u64>> = BTreeMap::new();
     for (type_index, one) in pool.types.iter_enumerated() {
         let of_type = accepting(classes, |class| class.types.contains(type_index));
