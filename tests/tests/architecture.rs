@@ -12,7 +12,7 @@ use outrigger_tests::workspace::{Package, Source, production, root, sources_unde
 
 /// Crates by layer: each depends on crates of lower layers only.
 const LAYERS: &[&[&str]] = &[
-    &["documents", "domain"],
+    &["documents", "domain", "parallel"],
     &["aws-script", "testkit"],
     &["manifests", "catalog"],
     &["planning", "checker", "recording"],
@@ -22,7 +22,8 @@ const LAYERS: &[&[&str]] = &[
     &["lambda"],
 ];
 
-/// Crates without I/O, clock, environment, global state and unseeded randomness.
+/// Crates without I/O, clock, environment, global state and unseeded randomness. Of threads they
+/// have what `parallel` gives them.
 const PURE: &[&str] = &[
     "documents",
     "domain",

@@ -6,6 +6,7 @@ use domain::Text;
 use domain::instance_type::{InstanceType, InstanceTypeList, InstanceTypes};
 use domain::money::UsdPerHour;
 use domain::node_class::Ec2NodeClass;
+use parallel::both;
 
 use crate::capacity::capacity;
 use crate::compatibility::is_compatible;
@@ -146,9 +147,8 @@ impl Catalog {
 struct Lists<'a> {
     options: &'a CatalogOptions,
     region: Region,
-    /// The types that can be nodes.
-    types: Vec<NodeType<'a>>,
-    texts: Texts,
+    /// The types that can be nodes, in two parts that threads work on at once.
+    parts: [Vec<NodeType<'a>>; 2],
     made: Vec<(NodeClassView, InstanceTypeList)>,
 }
 
@@ -163,53 +163,66 @@ struct NodeType<'a> {
 
 impl<'a> Lists<'a> {
     fn of(catalog: &'a Catalog, options: &'a CatalogOptions) -> Self {
-        let mut texts = Texts::default();
         let region = catalog.regions.get(&options.region).cloned();
         let region =
             region.unwrap_or_else(|| Region::unknown(&options.region, catalog.types.len()));
-        let types = catalog
-            .types
-            .iter()
-            .enumerate()
-            .filter(|(_, facts)| facts.architecture.is_some() && facts.features.has(Feature::Hvm))
-            .map(|(index, facts)| {
-                let labels = labels::of_type(facts, &mut texts);
-                NodeType { index, facts, labels }
-            })
-            .collect();
-        Self { options, region, types, texts, made: Vec::new() }
+        let middle = catalog.types.len() / 2;
+        let (first, second) = catalog.types.split_at(middle);
+        let parts = both(|| node_types(first, 0), || node_types(second, middle)).into();
+        Self { options, region, parts, made: Vec::new() }
     }
 
     fn list(&mut self, view: NodeClassView) -> InstanceTypeList {
         if let Some((_, list)) = self.made.iter().find(|(made_for, _)| *made_for == view) {
             return list.clone();
         }
-        let Self { options, region, types, texts, .. } = self;
-        let list: InstanceTypeList = types
+        let [first, second] = &self.parts;
+        let (first, second) = both(|| self.seen_by(&view, first), || self.seen_by(&view, second));
+        let list: InstanceTypeList = first.into_iter().chain(second).collect();
+        self.made.push((view, list.clone()));
+        list
+    }
+
+    /// What a node class sees of some of the types.
+    fn seen_by(&self, view: &NodeClassView, types: &[NodeType]) -> Vec<InstanceType> {
+        let Self { options, region, .. } = self;
+        let mut texts = Texts::default();
+        types
             .iter()
             .map(|NodeType { index, facts, labels }| {
-                let labels = labels::with_family(labels.clone(), view.ami_family, texts);
-                let capacity = capacity(facts, &view, options);
-                let is_compatible = is_compatible(facts, &view, &labels);
+                let labels = labels::with_family(labels.clone(), view.ami_family, &mut texts);
+                let capacity = capacity(facts, view, options);
+                let is_compatible = is_compatible(facts, view, &labels);
                 InstanceType {
                     name: facts.name.clone(),
                     labels,
-                    allocatable: allocatable(&capacity, facts, &view, options),
+                    allocatable: allocatable(&capacity, facts, view, options),
                     capacity,
                     offerings: offerings(
                         facts,
                         &zones(facts, region.zones_of(*index), options),
-                        &view,
+                        view,
                         options,
                         is_compatible,
                     ),
                 }
             })
             .filter(|instance_type| !instance_type.offerings.is_empty())
-            .collect();
-        self.made.push((view, list.clone()));
-        list
+            .collect()
     }
+}
+
+/// The types among these that can be nodes; the first of these has this index in the catalogue.
+fn node_types(types: &[InstanceTypeFacts], start: usize) -> Vec<NodeType<'_>> {
+    let mut texts = Texts::default();
+    (start..)
+        .zip(types)
+        .filter(|(_, facts)| facts.architecture.is_some() && facts.features.has(Feature::Hvm))
+        .map(|(index, facts)| {
+            let labels = labels::of_type(facts, &mut texts);
+            NodeType { index, facts, labels }
+        })
+        .collect()
 }
 
 /// Zones in which a type is listed, and those in which it runs nevertheless.

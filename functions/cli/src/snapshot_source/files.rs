@@ -1,11 +1,9 @@
 //! A snapshot from manifests: what users apply, or what `kubectl get -o yaml` prints.
 
-use std::panic::resume_unwind;
-use std::thread;
-
 use catalog::{Catalog, CatalogError};
 use domain::instance_type::InstanceTypes;
 use manifests::{Object, Objects};
+use parallel::both;
 
 use super::error::SnapshotError;
 use super::instance_types::{catalog_file, take_embedded, take_given};
@@ -19,13 +17,8 @@ use crate::{clock, console, input};
 pub(super) fn load(source: &SnapshotSource<'_>) -> Result<LoadedSnapshot, SnapshotError> {
     let sources = input::sources(source.files)?;
     // Decoding the embedded catalogue takes about as long as reading a thousand pods.
-    let (objects, embedded_catalog) = thread::scope(|scope| {
-        let decoding = source.catalog.is_none().then(|| scope.spawn(catalog::embedded));
-        let objects = manifests::read(&sources);
-        let decoded =
-            decoding.map(|decoding| decoding.join().unwrap_or_else(|panic| resume_unwind(panic)));
-        (objects, decoded)
-    });
+    let (objects, embedded_catalog) =
+        both(|| manifests::read(&sources), || source.catalog.is_none().then(catalog::embedded));
     print_problems(&objects);
     let said = objects.warnings.len();
     let loaded = of_objects(objects, source, embedded_catalog)?;

@@ -10,7 +10,6 @@ mod candidates;
 mod pods;
 mod without;
 
-use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -20,6 +19,7 @@ use domain::node_pool::{NeverOr, NodePool};
 use domain::pod::ObjectKey;
 use domain::snapshot::ClusterSnapshot;
 use domain::{SignedDuration, Text};
+use parallel::both;
 
 use super::Owners;
 use super::carry_out::carry_out;
@@ -122,11 +122,7 @@ pub fn costs(end: &ClusterSnapshot, owners: &Owners) -> BlockerCosts {
             first.extend(own.iter().cloned());
         }
     }
-    let (rested, found) = thread::scope(|scope| {
-        let rested = scope.spawn(|| rest(base.clone()));
-        let found = savings(&base, owners, &first);
-        (rested.join().unwrap_or_else(|panic| resume_unwind(panic)), found)
-    });
+    let (found, rested) = both(|| savings(&base, owners, &first), || rest(base.clone()));
     let mut all: Vec<Found> = Vec::new();
     let mut second: Vec<Blocker> = Vec::new();
     let mut joint: Vec<Found> = Vec::new();
