@@ -2,7 +2,7 @@
 //! starting nodes and their pods are going to take.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::Text;
 use crate::addresses::AddressPolicy;
@@ -19,7 +19,7 @@ use crate::workload::DaemonSet;
 #[derive(Clone, Debug)]
 pub struct AddressLedger {
     /// Classes that ask about addresses, by name.
-    classes: Rc<BTreeMap<Text, AddressPolicy>>,
+    classes: Arc<BTreeMap<Text, AddressPolicy>>,
     /// What is taken beyond EC2's count, by subnet.
     taken: BTreeMap<Text, u64>,
 }
@@ -40,7 +40,7 @@ impl AddressLedger {
         if classes.is_empty() {
             return None;
         }
-        let mut ledger = Self { classes: Rc::new(classes), taken: BTreeMap::new() };
+        let mut ledger = Self { classes: Arc::new(classes), taken: BTreeMap::new() };
         let mut bound: BTreeMap<&Text, BTreeSet<&PodKey>> = BTreeMap::new();
         // Those of DaemonSets count whether they are there already or not.
         let counts = |pod: &&Pod| !pod.is_terminal() && !pod.is_daemon() && !pod.is_static();
@@ -71,7 +71,7 @@ impl AddressLedger {
     /// Counts a node that is starting: in its zone, or in each that it may turn out to be in.
     fn take_of(&mut self, claim: &NodeClaim, pods: usize) {
         let class = &claim.node_class_ref.name;
-        let classes = Rc::clone(&self.classes);
+        let classes = Arc::clone(&self.classes);
         let Some(policy) = classes.get(class) else { return };
         let needed = policy.needed(pods);
         let requirements = Requirements::of(claim.requirements.iter());
@@ -116,7 +116,7 @@ impl AddressLedger {
     /// Counts addresses as taken: of the subnet that has most, and where that has too few, of the
     /// next.
     pub fn take(&mut self, class: &Text, zone: &str, addresses: u64) {
-        let classes = Rc::clone(&self.classes);
+        let classes = Arc::clone(&self.classes);
         let Some(policy) = classes.get(class) else { return };
         let mut subnets: Vec<(i64, &Text)> = policy
             .in_zone(zone)

@@ -1,6 +1,6 @@
 //! Topology domains that a new node for pods of one shape could be in.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use domain::Text;
 
@@ -52,7 +52,7 @@ pub(crate) fn launchable_domains(
     memo: &Memo,
     shape: ShapeIx,
     key: &Text,
-    fits: &[Rc<Fit>],
+    fits: &[Arc<Fit>],
 ) -> Vec<Text> {
     let label = Label { key, requests: &model.shape(shape).requests };
     let mut domains: Vec<Text> = fits

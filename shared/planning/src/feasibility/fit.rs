@@ -1,6 +1,6 @@
 //! What a new node for pods of one shape could be, NodePool by NodePool.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use domain::Text;
 use domain::reason::NodePoolUnfit;
@@ -20,7 +20,7 @@ pub(crate) struct PoolFit {
     pub(crate) pool: PoolIx,
     /// What it may launch under the pod's requirements; of those types not all need be large
     /// enough.
-    pub(crate) compatible: Rc<Compatible>,
+    pub(crate) compatible: Arc<Compatible>,
     /// The least that the pod costs there: the share it takes of the type on which that is
     /// cheapest, in nano-USD an hour.
     pub(crate) value: f64,
@@ -82,7 +82,7 @@ pub(crate) fn pool_fit(
     pool: &Pool,
     shape: &Shape,
     conjunction: ConjunctionId,
-) -> Result<Rc<Compatible>, NodePoolUnfit> {
+) -> Result<Arc<Compatible>, NodePoolUnfit> {
     if let Some(unfit) = &pool.unfit {
         return Err(unfit.clone());
     }
@@ -97,7 +97,7 @@ pub(crate) fn pool_fit(
     }
     let mut compatible = memo.compatible(model, pool, conjunction)?;
     if !shape.spec.host_ports.is_empty() {
-        compatible = Rc::new(without_port_conflicts(memo, pool, shape, &compatible)?);
+        compatible = Arc::new(without_port_conflicts(memo, pool, shape, &compatible)?);
     }
     let large_enough =
         compatible.types.iter().any(|index| pool.types[index].has_room_for(&shape.requests));

@@ -2,7 +2,7 @@
 //! pods each topology group counts where. Cheap to clone, so that a removal can be tried out.
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use domain::Text;
 use domain::pod::{HostPort, ObjectKey};
@@ -82,9 +82,9 @@ pub(crate) struct State {
     /// Nodes that take no pods.
     pub(crate) closed: IndexVec<NodeIx, bool>,
     /// Pods that each group selects; shared with other states until one counts differently.
-    pub(crate) matched: IndexVec<GroupIx, Rc<Counts>>,
+    pub(crate) matched: IndexVec<GroupIx, Arc<Counts>>,
     /// Pods that carry each anti-affinity group; shared likewise.
-    pub(crate) owners: IndexVec<GroupIx, Rc<Counts>>,
+    pub(crate) owners: IndexVec<GroupIx, Arc<Counts>>,
     /// Ports open on nodes.
     pub(crate) ports: FxHashMap<NodeIx, Vec<HostPort>>,
     /// Volumes attached to nodes that have a limit.
@@ -108,8 +108,8 @@ impl State {
         let mut state = Self {
             free: model.nodes.iter().flat_map(|node| node.free.iter().copied()).collect(),
             closed: closed(model),
-            matched: IndexVec::filled(Rc::default(), topology.groups.len()),
-            owners: IndexVec::filled(Rc::default(), topology.groups.len()),
+            matched: IndexVec::filled(Arc::default(), topology.groups.len()),
+            owners: IndexVec::filled(Arc::default(), topology.groups.len()),
             ports: FxHashMap::default(),
             attached: FxHashMap::default(),
             exclusive: FxHashSet::default(),
@@ -149,11 +149,11 @@ impl State {
     }
 
     fn matched_mut(&mut self, group: GroupIx) -> &mut Counts {
-        Rc::make_mut(&mut self.matched[group])
+        Arc::make_mut(&mut self.matched[group])
     }
 
     fn owners_mut(&mut self, group: GroupIx) -> &mut Counts {
-        Rc::make_mut(&mut self.owners[group])
+        Arc::make_mut(&mut self.owners[group])
     }
 
     /// Free room of a node.

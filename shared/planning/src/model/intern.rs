@@ -1,7 +1,7 @@
 //! Value sets and conjunctions of requirements as small numbers, so that equal ones are compared
 //! and combined once.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use domain::Text;
 use domain::requirement::{Requirement, Requirements, ValueSet};
@@ -42,12 +42,14 @@ pub(crate) struct KeyRule {
     pub(crate) may_be_absent: bool,
 }
 
-/// An interned [`ValueSet`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// An interned [`ValueSet`]. Numbers tell sets apart and have no order: threads number what they
+/// meet first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct SetId(u32);
 
-/// An interned conjunction of requirements, at most one rule a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// An interned conjunction of requirements, at most one rule a key. As with [`SetId`], numbers have
+/// no order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ConjunctionId(u32);
 
 impl ConjunctionId {
@@ -63,11 +65,11 @@ impl ConjunctionId {
 /// Interned sets and conjunctions, with what was worked out about them.
 #[derive(Clone, Debug)]
 pub(crate) struct Sets {
-    values: Vec<Rc<ValueSet>>,
+    values: Vec<Arc<ValueSet>>,
     ids: FxHashMap<ValueSet, SetId>,
     intersections: FxHashMap<(SetId, SetId), SetId>,
-    conjunctions: Vec<Rc<[KeyRule]>>,
-    conjunction_ids: FxHashMap<Rc<[KeyRule]>, ConjunctionId>,
+    conjunctions: Vec<Arc<[KeyRule]>>,
+    conjunction_ids: FxHashMap<Arc<[KeyRule]>, ConjunctionId>,
     unions: FxHashMap<(ConjunctionId, ConjunctionId), Option<ConjunctionId>>,
     /// Conjunctions of one label with one value.
     pins: FxHashMap<(Text, Text), ConjunctionId>,
@@ -75,7 +77,7 @@ pub(crate) struct Sets {
 
 impl Default for Sets {
     fn default() -> Self {
-        let empty: Rc<[KeyRule]> = Rc::from([]);
+        let empty: Arc<[KeyRule]> = Arc::from([]);
         Self {
             values: Vec::new(),
             ids: FxHashMap::default(),
@@ -101,13 +103,13 @@ impl Sets {
             return *id;
         }
         let id = SetId(number(self.values.len()));
-        self.values.push(Rc::new(set.clone()));
+        self.values.push(Arc::new(set.clone()));
         self.ids.insert(set, id);
         id
     }
 
     /// The set of a number.
-    pub(crate) fn get(&self, id: SetId) -> Rc<ValueSet> {
+    pub(crate) fn get(&self, id: SetId) -> Arc<ValueSet> {
         self.values[id.0 as usize].clone()
     }
 
@@ -116,7 +118,7 @@ impl Sets {
         if a == b {
             return a;
         }
-        let pair = if a < b { (a, b) } else { (b, a) };
+        let pair = if a.0 < b.0 { (a, b) } else { (b, a) };
         if let Some(id) = self.intersections.get(&pair) {
             return *id;
         }
@@ -128,7 +130,7 @@ impl Sets {
 
     /// The number of rules, which stand by key.
     pub(crate) fn intern(&mut self, rules: Vec<KeyRule>) -> ConjunctionId {
-        let rules: Rc<[KeyRule]> = rules.into();
+        let rules: Arc<[KeyRule]> = rules.into();
         if let Some(id) = self.conjunction_ids.get(&rules) {
             return *id;
         }
@@ -160,7 +162,7 @@ impl Sets {
     }
 
     /// The rules of a conjunction, by key.
-    pub(crate) fn rules(&self, id: ConjunctionId) -> Rc<[KeyRule]> {
+    pub(crate) fn rules(&self, id: ConjunctionId) -> Arc<[KeyRule]> {
         self.conjunctions[id.index()].clone()
     }
 
@@ -172,7 +174,7 @@ impl Sets {
         if a == ConjunctionId::EMPTY {
             return Some(b);
         }
-        let pair = if a < b { (a, b) } else { (b, a) };
+        let pair = if a.0 < b.0 { (a, b) } else { (b, a) };
         if let Some(id) = self.unions.get(&pair) {
             return *id;
         }

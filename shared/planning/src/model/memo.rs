@@ -1,10 +1,10 @@
 //! What was worked out about requirements, kept so that it is worked out once.
 //!
 //! The model does not change while pods find their places; this does, and grows. It is made once
-//! for a model and passed to whoever narrows or prices what NodePools may launch.
+//! for a model and passed to whoever narrows or prices what NodePools may launch, on whichever
+//! thread. Two that ask the same at the same time may both work it out: the answers are alike.
 
-use std::cell::{Ref, RefCell, RefMut};
-use std::rc::Rc;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use domain::instance_type::CapacityType;
 use domain::reason::NodePoolUnfit;
@@ -17,60 +17,74 @@ use crate::ids::{IndexVec, PoolIx, PurchaseSet, TypeSet, ZoneSet};
 
 /// Interned conjunctions, and what each NodePool has for them.
 pub(crate) struct Memo {
-    sets: RefCell<Sets>,
+    sets: RwLock<Sets>,
     pools: IndexVec<PoolIx, PoolMemo>,
 }
 
 /// What a NodePool has, by requirements.
 #[derive(Default)]
 struct PoolMemo {
-    compatible: RefCell<FxHashMap<ConjunctionId, Result<Rc<Compatible>, NodePoolUnfit>>>,
-    meeting: RefCell<FxHashMap<KeyRule, Rc<TypeSet>>>,
-    viable: RefCell<FxHashMap<OfferingMask, Rc<TypeSet>>>,
-    cheapest: RefCell<FxHashMap<OfferingMask, Rc<[PricedType]>>>,
-    rates: RefCell<FxHashMap<ConjunctionId, Rc<[TypeRate]>>>,
-    bins: RefCell<FxHashMap<Vec<Address>, BinsOf>>,
-    one_way: RefCell<FxHashMap<Address, OneWay>>,
+    compatible: RwLock<FxHashMap<ConjunctionId, Result<Arc<Compatible>, NodePoolUnfit>>>,
+    meeting: RwLock<FxHashMap<KeyRule, Arc<TypeSet>>>,
+    viable: RwLock<FxHashMap<OfferingMask, Arc<TypeSet>>>,
+    cheapest: RwLock<FxHashMap<OfferingMask, Arc<[PricedType]>>>,
+    rates: RwLock<FxHashMap<ConjunctionId, Arc<[TypeRate]>>>,
+    bins: RwLock<FxHashMap<Vec<Address>, BinsOf>>,
+    one_way: RwLock<FxHashMap<Address, OneWay>>,
 }
 
 /// Classes of items, and the offerings that packing chooses from for them.
-type BinsOf = (Vec<Rc<Compatible>>, Rc<[Bin]>);
+type BinsOf = (Vec<Arc<Compatible>>, Arc<[Bin]>);
 
 /// What a pool may launch, and what of that in one way of buying.
-type OneWay = (Rc<Compatible>, Option<Rc<Compatible>>);
+type OneWay = (Arc<Compatible>, Option<Arc<Compatible>>);
 
-/// Stands for what a pool may launch, which is kept beside what is remembered of it, so that
-/// nothing else gets its address.
-type Address = *const Compatible;
+/// Where what a pool may launch is in memory. That is kept beside what is remembered of it, so that
+/// nothing else comes to be there.
+type Address = usize;
 
+fn address(compatible: &Arc<Compatible>) -> Address {
+    Arc::as_ptr(compatible).addr()
+}
+
+/// What is remembered first stays: all threads have the same.
 fn remembered<K: Eq + std::hash::Hash, V: Clone>(
-    table: &RefCell<FxHashMap<K, V>>,
+    table: &RwLock<FxHashMap<K, V>>,
     key: K,
     work_out: impl FnOnce() -> V,
 ) -> V {
-    if let Some(known) = table.borrow().get(&key) {
+    if let Some(known) = read(table).get(&key) {
         return known.clone();
     }
     let found = work_out();
-    table.borrow_mut().insert(key, found.clone());
-    found
+    write(table).entry(key).or_insert(found).clone()
+}
+
+/// To read a table. Where a thread that was about to write has panicked, the table is as it was.
+fn read<T>(table: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    table.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// To write to a table.
+fn write<T>(table: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
+    table.write().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Memo {
     /// Nothing but what the model itself has interned.
     pub(crate) fn of(model: &Model) -> Self {
         let pools = model.pools.iter().map(|_| PoolMemo::default()).collect();
-        Self { sets: RefCell::new(model.sets.clone()), pools }
+        Self { sets: RwLock::new(model.sets.clone()), pools }
     }
 
-    /// Interned sets and conjunctions.
-    pub(crate) fn sets(&self) -> Ref<'_, Sets> {
-        self.sets.borrow()
+    /// Interned sets and conjunctions. Whoever keeps them asks for them no second time.
+    pub(crate) fn sets(&self) -> RwLockReadGuard<'_, Sets> {
+        read(&self.sets)
     }
 
     /// Interned sets and conjunctions, to add to.
-    pub(crate) fn sets_mut(&self) -> RefMut<'_, Sets> {
-        self.sets.borrow_mut()
+    pub(crate) fn sets_mut(&self) -> RwLockWriteGuard<'_, Sets> {
+        write(&self.sets)
     }
 
     /// What the pool may launch under requirements, or the first of them that rules everything out.
@@ -79,16 +93,16 @@ impl Memo {
         model: &Model,
         pool: &Pool,
         conjunction: ConjunctionId,
-    ) -> Result<Rc<Compatible>, NodePoolUnfit> {
+    ) -> Result<Arc<Compatible>, NodePoolUnfit> {
         remembered(&self.pools[pool.index].compatible, conjunction, || {
-            pool.narrowed(conjunction, &model.key_kinds, self).map(Rc::new)
+            pool.narrowed(conjunction, &model.key_kinds, self).map(Arc::new)
         })
     }
 
     /// Types of which some value of the label is in the set, or that may lack it.
-    pub(crate) fn types_meeting(&self, pool: &Pool, rule: &KeyRule, sets: &Sets) -> Rc<TypeSet> {
+    pub(crate) fn types_meeting(&self, pool: &Pool, rule: &KeyRule, sets: &Sets) -> Arc<TypeSet> {
         remembered(&self.pools[pool.index].meeting, rule.clone(), || {
-            Rc::new(pool.types_meeting(rule, sets))
+            Arc::new(pool.types_meeting(rule, sets))
         })
     }
 
@@ -98,9 +112,9 @@ impl Memo {
         pool: &Pool,
         zones: ZoneSet,
         purchases: PurchaseSet,
-    ) -> Rc<TypeSet> {
+    ) -> Arc<TypeSet> {
         remembered(&self.pools[pool.index].viable, (zones, purchases), || {
-            Rc::new(pool.viable(zones, purchases))
+            Arc::new(pool.viable(zones, purchases))
         })
     }
 
@@ -111,7 +125,7 @@ impl Memo {
         pool: &Pool,
         zones: ZoneSet,
         purchases: PurchaseSet,
-    ) -> Rc<[PricedType]> {
+    ) -> Arc<[PricedType]> {
         remembered(&self.pools[pool.index].cheapest, (zones, purchases), || {
             pool.cheapest(zones, purchases).into()
         })
@@ -124,7 +138,7 @@ impl Memo {
         pool: &Pool,
         conjunction: ConjunctionId,
         compatible: &Compatible,
-    ) -> Rc<[TypeRate]> {
+    ) -> Arc<[TypeRate]> {
         remembered(&self.pools[pool.index].rates, conjunction, || {
             let cheapest = self.cheapest(pool, compatible.zones, compatible.purchases);
             pool.best_rates(&cheapest, compatible).into()
@@ -132,8 +146,8 @@ impl Memo {
     }
 
     /// The pool's offerings that packing chooses from for items of these classes.
-    pub(crate) fn bins(&self, pool: &Pool, classes: &[Rc<Compatible>]) -> Rc<[Bin]> {
-        let key = classes.iter().map(Rc::as_ptr).collect();
+    pub(crate) fn bins(&self, pool: &Pool, classes: &[Arc<Compatible>]) -> Arc<[Bin]> {
+        let key = classes.iter().map(address).collect();
         let (_, found) = remembered(&self.pools[pool.index].bins, key, || {
             (classes.to_vec(), bins(pool, classes).into())
         });
@@ -145,9 +159,9 @@ impl Memo {
     pub(crate) fn bought_in_one_way(
         &self,
         pool: &Pool,
-        compatible: &Rc<Compatible>,
-    ) -> Option<Rc<Compatible>> {
-        let key = Rc::as_ptr(compatible);
+        compatible: &Arc<Compatible>,
+    ) -> Option<Arc<Compatible>> {
+        let key = address(compatible);
         let (_, found) = remembered(&self.pools[pool.index].one_way, key, || {
             let passes_over_spot = pool.passes_over_spot(self, compatible);
             let purchases = CapacityType::ALL
@@ -158,8 +172,8 @@ impl Memo {
                     let viable = self.viable(pool, compatible.zones, *purchases);
                     !compatible.types.is_disjoint(&viable)
                 });
-            let own = |purchases| Rc::new(Compatible { purchases, ..(**compatible).clone() });
-            (Rc::clone(compatible), purchases.map(own))
+            let own = |purchases| Arc::new(Compatible { purchases, ..(**compatible).clone() });
+            (Arc::clone(compatible), purchases.map(own))
         });
         found
     }

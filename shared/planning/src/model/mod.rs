@@ -19,8 +19,8 @@ pub(crate) mod successor;
 mod volume;
 pub(crate) mod weight;
 
-use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
 use domain::Text;
 use domain::address_ledger::AddressLedger;
@@ -74,7 +74,7 @@ pub(crate) struct Model<'a> {
     /// Values of labels that some pool leaves open, as nodes and other pools have them.
     open_labels: BTreeMap<Text, BTreeSet<Text>>,
     /// See [`Self::key_rank`]; empty until that is asked.
-    key_ranks: OnceCell<IndexVec<PodIx, usize>>,
+    key_ranks: OnceLock<IndexVec<PodIx, usize>>,
 }
 
 impl<'a> Model<'a> {
@@ -129,7 +129,7 @@ impl<'a> Model<'a> {
             zones,
             expendable,
             open_labels,
-            key_ranks: OnceCell::new(),
+            key_ranks: OnceLock::new(),
         }
     }
 

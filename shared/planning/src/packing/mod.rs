@@ -12,7 +12,9 @@
 
 mod bundle;
 mod cover;
+mod effort;
 mod fill;
+mod first;
 mod kinds;
 mod merge;
 mod open;
@@ -25,7 +27,7 @@ mod runs;
 mod setup;
 
 use std::collections::BTreeSet;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::feasibility::fit::Fit;
 use crate::feasibility::host::host_affinity;
@@ -33,12 +35,15 @@ use crate::feasibility::limits::Limits;
 use crate::feasibility::scope::Scope;
 use crate::feasibility::state::State;
 use crate::ids::{IndexVec, ItemIx, PodIx};
+use crate::packing::effort::{
+    first_moves_within_budget, is_priced, move_towards, rounds_within_budget,
+};
+use crate::packing::first::First;
 pub(crate) use crate::packing::merge::joined;
 use crate::packing::merge::{dissolve, merge, move_to_cheaper_pools};
 use crate::packing::relaxed::PackingRelaxation;
 use crate::packing::setup::Setup;
 use crate::work::{Item, NewNode};
-use outcome::Outcome;
 pub(crate) use outcome::Packing;
 
 /// How a cheap packing is searched for.
@@ -55,7 +60,7 @@ pub(crate) enum Search<'r> {
 /// Packs items into new nodes within the pools' limits, as [`pack_for_less`] does without a
 /// relaxation.
 pub(crate) fn pack(scope: Scope, state: &State, limits: &mut Limits, items: &[Item]) -> Packing {
-    pack_for_less(scope, state, limits, items, Search::Alone)
+    pack_for_less(scope, state, limits, items, || Search::Alone)
 }
 
 /// Packs items into new nodes within the pools' limits, as cheaply as the search budget finds.
@@ -64,13 +69,14 @@ pub(crate) fn pack(scope: Scope, state: &State, limits: &mut Limits, items: &[It
 /// packing, pods that end on nodes that are used badly cost more than their share: the next round
 /// values them at what they cost, so that bins that serve them well come to the front. The cheapest
 /// packing of all rounds counts, so the answer is never dearer than the first. Rounds are bounded
-/// by work, not by time: the same input, the same answer.
-pub(crate) fn pack_for_less(
+/// by work, not by time: the same input, the same answer. How to search is asked last: another
+/// thread may be solving the relaxation.
+pub(crate) fn pack_for_less<'r>(
     scope: Scope,
     state: &State,
     limits: &mut Limits,
     items: &[Item],
-    search: Search,
+    search: impl FnOnce() -> Search<'r>,
 ) -> Packing {
     let packing = pack_in_pools(scope, state, limits, items, search);
     let rest = for_avoided_pools(items_left(scope, items, &packing.left));
@@ -89,7 +95,7 @@ fn pack_rest(
         return packing;
     }
     let Packing { mut nodes, left } = packing;
-    let late = pack_in_pools(scope, state, limits, rest, Search::Quick);
+    let late = pack_in_pools(scope, state, limits, rest, || Search::Quick);
     nodes.extend(late.nodes);
     let is_tried: BTreeSet<PodIx> =
         rest.iter().flat_map(|item| item.pods.iter().copied()).collect();
@@ -121,27 +127,28 @@ fn for_avoided_pools(items: Vec<Item>) -> Vec<Item> {
     has_avoided
         .map(|item| {
             let pools = item.fit.avoided.clone();
-            let fit = Rc::new(Fit { pools, avoided: Vec::new(), is_avoided: true });
+            let fit = Arc::new(Fit { pools, avoided: Vec::new(), is_avoided: true });
             Item { fit, ..item }
         })
         .collect()
 }
 
 /// Packs items into new nodes of the pools that they prefer.
-fn pack_in_pools(
+fn pack_in_pools<'r>(
     scope: Scope,
     state: &State,
     limits: &mut Limits,
     items: &[Item],
-    search: Search,
+    search: impl FnOnce() -> Search<'r>,
 ) -> Packing {
     if items.is_empty() {
         return Packing { nodes: Vec::new(), left: Vec::new() };
     }
     let setup = Setup::of(scope, state, items);
     let mut values = setup.values.clone();
+    let search = search();
     let mut best = match search {
-        Search::With(relaxation) => first(&setup, relaxation, limits, items),
+        Search::With(relaxation) => First::new(&setup, relaxation, limits, items).pack(),
         Search::Alone | Search::Quick => setup.pack(limits.clone(), items.to_vec(), &values),
     };
     let rounds = match search {
@@ -205,137 +212,3 @@ fn pack_in_pools(
 
 /// How far values move towards what pods cost, each round.
 const STEP: f64 = 0.5;
-
-/// The cheapest of packings at the values that the relaxation knows, by kinds of pods, and one by
-/// one where that is within the budget; for a few nodes, also one without it.
-fn first(
-    setup: &Setup,
-    relaxation: &PackingRelaxation,
-    limits: &Limits,
-    items: &[Item],
-) -> Outcome {
-    let alone = || setup.pack(limits.clone(), items.to_vec(), &setup.values);
-    let better = |a: Outcome, b: Outcome| if b.is_better_than(&a) { b } else { a };
-    let values = relaxed_values(setup, relaxation, items);
-    let by_kinds = setup
-        .packs_by_kinds()
-        .then(|| setup.pack_kinds(relaxation, limits.clone(), items.to_vec(), &values));
-    // Of few kinds, patterns are launched many times in a row, whichever way they are found.
-    let is_simple = relaxation.row_count() <= SIMPLE_ROWS_MAX;
-    let known = match by_kinds {
-        Some(known) if known.packing.left.is_empty() && !is_simple => known,
-        Some(known) => better(alone(), known),
-        None => alone(),
-    };
-    if known.packing.nodes.len() <= NODES_FOR_FIRST_MOVES_MAX {
-        return better(alone(), known);
-    }
-    let worth: f64 =
-        items.iter().zip(&values).map(|(item, value)| value * float(item.pods.len())).sum();
-    // Without patterns, an answer is wanted soon.
-    let enough = if relaxation.fractional_solution().is_empty() { worth * NEAR } else { 0.0 };
-    let is_enough = known.packing.left.is_empty() && known.cost <= enough;
-    if is_enough || !is_priced(items.len(), &known) {
-        return known;
-    }
-    better(known, priced(setup, relaxation, limits, items, enough))
-}
-
-/// With no more rows than this, a packing without the relaxation's values is made too.
-const SIMPLE_ROWS_MAX: usize = 64;
-
-/// By item, what a pod is worth where parts of nodes can be launched.
-fn relaxed_values(
-    setup: &Setup,
-    relaxation: &PackingRelaxation,
-    items: &[Item],
-) -> IndexVec<ItemIx, f64> {
-    items
-        .iter()
-        .zip(&setup.values)
-        .map(|(item, share)| {
-            relaxation.dual_price(item).filter(|dual| *dual > 0.0).unwrap_or(*share * 0.1)
-        })
-        .collect()
-}
-
-/// Packs at the relaxation's values, and then at values moved towards what pods cost so, until that
-/// is cheap enough.
-fn priced(
-    setup: &Setup,
-    relaxation: &PackingRelaxation,
-    limits: &Limits,
-    items: &[Item],
-    enough: f64,
-) -> Outcome {
-    let mut values = relaxed_values(setup, relaxation, items);
-    let mut best = setup.pack_fractional(relaxation, limits.clone(), items.to_vec(), &values);
-    let mut paid = best.paid.clone();
-    for _ in 1..PRICED_ROUNDS {
-        if best.packing.left.is_empty() && best.cost <= enough {
-            break;
-        }
-        move_towards(&mut values, &paid, PRICED_STEP);
-        let next = setup.pack_fractional(relaxation, limits.clone(), items.to_vec(), &values);
-        paid.clone_from(&next.paid);
-        if next.is_better_than(&best) {
-            best = next;
-        }
-    }
-    best
-}
-
-#[expect(clippy::cast_precision_loss, reason = "pods of a cluster")]
-fn float(count: usize) -> f64 {
-    count as f64
-}
-
-/// Moves values part of the way to what pods cost.
-fn move_towards(values: &mut IndexVec<ItemIx, f64>, paid: &IndexVec<ItemIx, f64>, step: f64) {
-    for (value, paid) in values.iter_mut().zip(paid) {
-        if *paid > 0.0 {
-            *value = value.mul_add(1.0 - step, paid * step);
-        }
-    }
-}
-
-/// Packings at the relaxation's values, at most.
-const PRICED_ROUNDS: usize = 3;
-
-/// How far values move from one of them to the next.
-const PRICED_STEP: f64 = 0.3;
-
-/// So many times what parts of nodes would cost is near enough.
-const NEAR: f64 = 1.09;
-
-/// Whether packings at the relaxation's values are worth a try and within the budget: each node
-/// tries most items. For a few nodes first moves find as much, and leave less for the next tick to
-/// consolidate.
-fn is_priced(items: usize, best: &Outcome) -> bool {
-    let nodes = best.packing.nodes.len();
-    nodes > NODES_FOR_FIRST_MOVES_MAX && items * nodes <= WORK_MAX
-}
-
-/// Rounds at most; on the sample workloads later ones find less than half a percent.
-const ROUNDS_MAX: usize = 3;
-
-/// Items tried against nodes, over all rounds.
-const WORK_MAX: usize = 400_000;
-
-/// First moves tried at most.
-const FIRST_MOVES_MAX: usize = 48;
-
-/// Past so many nodes one of them hardly changes what the others come to.
-const NODES_FOR_FIRST_MOVES_MAX: usize = 16;
-
-fn first_moves_within_budget(items: usize, best: &Outcome) -> usize {
-    let nodes = best.packing.nodes.len();
-    if nodes > NODES_FOR_FIRST_MOVES_MAX {
-        return 0;
-    }
-    (WORK_MAX / (items * nodes).max(1)).min(FIRST_MOVES_MAX)
-}
-
-fn rounds_within_budget(items: usize, nodes: usize) -> usize {
-    (WORK_MAX / (items * nodes).max(1)).clamp(1, ROUNDS_MAX)
-}

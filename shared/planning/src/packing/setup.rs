@@ -1,6 +1,6 @@
 //! What all packings of the same items share.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -23,7 +23,7 @@ pub(super) struct Setup<'p, 'm, 'a> {
     pub(super) memo: &'m Memo,
     pub(super) state: &'p State,
     /// By pool, what may be launched for items: each distinct one is a class.
-    pub(super) classes: IndexVec<PoolIx, Vec<Rc<Compatible>>>,
+    pub(super) classes: IndexVec<PoolIx, Vec<Arc<Compatible>>>,
     /// By item and pool, its class.
     pub(super) class_of: IndexVec<ItemIx, IndexVec<PoolIx, Option<usize>>>,
     /// How many groups of affinity by host each item must join.
@@ -31,13 +31,13 @@ pub(super) struct Setup<'p, 'm, 'a> {
     /// The least that a pod of each item costs.
     pub(super) values: IndexVec<ItemIx, f64>,
     /// Bins by pool.
-    pub(super) bins: IndexVec<PoolIx, Rc<[Bin]>>,
+    pub(super) bins: IndexVec<PoolIx, Arc<[Bin]>>,
 }
 
 impl<'p, 'm, 'a> Setup<'p, 'm, 'a> {
     pub(super) fn of(scope: Scope<'m, 'a>, state: &'p State, items: &[Item]) -> Self {
         let Scope { model, topology, memo } = scope;
-        let mut classes: IndexVec<PoolIx, Vec<Rc<Compatible>>> =
+        let mut classes: IndexVec<PoolIx, Vec<Arc<Compatible>>> =
             IndexVec::filled(Vec::new(), model.pools.len());
         let mut known: FxHashMap<(PoolIx, *const Compatible), usize> = FxHashMap::default();
         let class_of = items
@@ -45,7 +45,7 @@ impl<'p, 'm, 'a> Setup<'p, 'm, 'a> {
             .map(|item| {
                 let mut own = IndexVec::filled(None, model.pools.len());
                 for fit in &item.fit.pools {
-                    let address = (fit.pool, Rc::as_ptr(&fit.compatible));
+                    let address = (fit.pool, Arc::as_ptr(&fit.compatible));
                     own[fit.pool] = Some(*known.entry(address).or_insert_with(|| {
                         classes[fit.pool].push(fit.compatible.clone());
                         classes[fit.pool].len() - 1

@@ -1,7 +1,7 @@
 //! Existing nodes: which of them take one more pod, and which of those break the fewest
 //! preferences.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use domain::instance_type::CapacityType;
 use domain::node_offering::capacity_type_of;
@@ -85,7 +85,7 @@ impl Placer<'_, '_> {
     /// with a `PreferNoSchedule` taint it does not tolerate last. Where pods differ in what their
     /// interruptions cost, those for which on-demand is bought try on-demand first, and the others
     /// last, so that each finds what was launched for it.
-    pub(super) fn allowed_nodes(&mut self, shape: ShapeIx) -> Rc<Vec<NodeIx>> {
+    pub(super) fn allowed_nodes(&mut self, shape: ShapeIx) -> Arc<Vec<NodeIx>> {
         let own = self.model.shape(shape);
         let key = (own.alternatives.clone(), own.spec.tolerations.clone());
         if let Some(known) = self.allowed.get(&key) {
@@ -113,7 +113,7 @@ impl Placer<'_, '_> {
             let view = &self.model.nodes[*node];
             (is_avoided(own, view), is_for_others(view), rank(node))
         });
-        let nodes = Rc::new(nodes);
+        let nodes = Arc::new(nodes);
         self.allowed.insert(key, nodes.clone());
         nodes
     }
@@ -121,14 +121,14 @@ impl Placer<'_, '_> {
     /// Of the nodes that admit the shape, those that have room for a pod of it as the cluster
     /// stands, in the same order. Pods that are placed take room and none gives any back, so that
     /// no other node ever takes one.
-    pub(super) fn roomy_nodes(&mut self, shape: ShapeIx) -> Rc<Vec<NodeIx>> {
+    pub(super) fn roomy_nodes(&mut self, shape: ShapeIx) -> Arc<Vec<NodeIx>> {
         if let Some(known) = self.roomy.get(&shape) {
             return known.clone();
         }
         let (nodes, requests) = (&self.model.nodes, &self.model.shape(shape).requests);
         let has_room = |node: &NodeIx| room_for(&nodes[*node].free, requests) > 0;
         let allowed = self.allowed_nodes(shape);
-        let roomy: Rc<Vec<NodeIx>> = Rc::new(allowed.iter().copied().filter(has_room).collect());
+        let roomy: Arc<Vec<NodeIx>> = Arc::new(allowed.iter().copied().filter(has_room).collect());
         self.roomy.insert(shape, roomy.clone());
         roomy
     }

@@ -5,7 +5,7 @@
 //! `NodeResourcesBalancedAllocation`, over CPU and memory; preferences weigh more than both. Where
 //! the cluster says so, `NodeResourcesFit` has another scoring strategy.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use domain::Text;
 use domain::label;
@@ -121,12 +121,12 @@ impl Placer<'_, '_> {
     }
 
     /// CPU and memory that pods may use, by node.
-    fn scored_of_nodes(&mut self) -> Rc<IndexVec<NodeIx, [i64; SCORED]>> {
+    fn scored_of_nodes(&mut self) -> Arc<IndexVec<NodeIx, [i64; SCORED]>> {
         let nodes = &self.model.nodes;
         let known = self.scored.get_or_insert_with(|| {
             let of =
                 |node: &NodeView| node.node.map_or([0; SCORED], |own| scored(&own.allocatable));
-            Rc::new(nodes.iter().map(of).collect())
+            Arc::new(nodes.iter().map(of).collect())
         });
         known.clone()
     }

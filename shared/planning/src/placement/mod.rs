@@ -22,7 +22,7 @@ mod zone_exchange;
 mod zone_price;
 
 use std::cmp::Ordering;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::feasibility::domains::pinned_keys;
 use crate::feasibility::host::host_affinity;
@@ -112,9 +112,9 @@ impl Placer<'_, '_> {
     }
 
     /// Numbers by which shapes compare as [`Self::order`] has it; worked out once.
-    fn shape_ranks(&mut self) -> Rc<IndexVec<ShapeIx, usize>> {
+    fn shape_ranks(&mut self) -> Arc<IndexVec<ShapeIx, usize>> {
         if let Some(known) = &self.shape_ranks {
-            return Rc::clone(known);
+            return Arc::clone(known);
         }
         let mut order: Vec<ShapeIx> = self.model.shapes.list.indices().collect();
         order.sort_by(|a, b| self.order(*a, *b));
@@ -124,7 +124,7 @@ impl Placer<'_, '_> {
                 ranks[*shape] = rank;
             }
         }
-        Rc::clone(self.shape_ranks.insert(Rc::new(ranks)))
+        Arc::clone(self.shape_ranks.insert(Arc::new(ranks)))
     }
 
     /// Finds new nodes for pods, whatever room existing nodes have.

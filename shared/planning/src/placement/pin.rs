@@ -3,7 +3,7 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use domain::Text;
 use domain::label::ZONE;
@@ -29,7 +29,7 @@ pub(crate) struct Choice {
     /// Keys and the domains chosen.
     pub(super) pins: Pins,
     /// Where such a node could come from.
-    pub(crate) fit: Rc<Fit>,
+    pub(crate) fit: Arc<Fit>,
     pub(super) score: PinScore,
     /// What the pod costs in the zone chosen, and those that must join it there; zero where that is
     /// not known.
@@ -267,7 +267,7 @@ impl Placer<'_, '_> {
     }
 
     /// Domains of nodes that are there, and of those that could be launched for the shape.
-    pub(super) fn eligible_domains(&mut self, shape: ShapeIx, group: GroupIx) -> Rc<Vec<Text>> {
+    pub(super) fn eligible_domains(&mut self, shape: ShapeIx, group: GroupIx) -> Arc<Vec<Text>> {
         if let Some(known) = self.eligible.get(&(shape, group)) {
             return known.clone();
         }
@@ -289,7 +289,7 @@ impl Placer<'_, '_> {
             domains.extend(self.launchable(shape, &own.key).iter().cloned());
             domains.extend(counted_domains(self.model, self.memo, shape, own));
         }
-        let domains: Rc<Vec<Text>> = Rc::new(domains.into_iter().collect());
+        let domains: Arc<Vec<Text>> = Arc::new(domains.into_iter().collect());
         self.eligible.insert((shape, group), domains.clone());
         domains
     }
@@ -309,13 +309,13 @@ impl Placer<'_, '_> {
     }
 
     /// Values of the key that new nodes for the shape could have; worked out once.
-    pub(super) fn launchable(&mut self, shape: ShapeIx, key: &Text) -> Rc<Vec<Text>> {
+    pub(super) fn launchable(&mut self, shape: ShapeIx, key: &Text) -> Arc<Vec<Text>> {
         if let Some(known) = self.domains.get(&(shape, key.clone())) {
             return known.clone();
         }
         let ways = self.model.shape(shape).node_alternatives.clone();
-        let fits: Vec<Rc<Fit>> = ways.iter().map(|way| self.fit(shape, *way)).collect();
-        let found = Rc::new(launchable_domains(self.model, self.memo, shape, key, &fits));
+        let fits: Vec<Arc<Fit>> = ways.iter().map(|way| self.fit(shape, *way)).collect();
+        let found = Arc::new(launchable_domains(self.model, self.memo, shape, key, &fits));
         self.domains.insert((shape, key.clone()), found.clone());
         found
     }

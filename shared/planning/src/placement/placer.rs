@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use domain::Text;
 use domain::taint::Toleration;
@@ -87,15 +87,15 @@ pub(crate) struct Placer<'m, 'a> {
     /// Which pods of one priority come first.
     pub(super) precedence: Precedence,
     /// By shape, its place in the order of that; empty until it is asked for.
-    pub(super) shape_ranks: Option<Rc<IndexVec<ShapeIx, usize>>>,
+    pub(super) shape_ranks: Option<Arc<IndexVec<ShapeIx, usize>>>,
     /// Whether soft spreads settle where nodes are launched.
     pub(crate) soft_spread: SoftSpread,
     /// What has changed so far: pods placed count.
     pub(crate) state: State,
-    pub(super) fits: FxHashMap<(ShapeIx, ConjunctionId), Rc<Fit>>,
-    pub(super) allowed: FxHashMap<AllowedKey, Rc<Vec<NodeIx>>>,
+    pub(super) fits: FxHashMap<(ShapeIx, ConjunctionId), Arc<Fit>>,
+    pub(super) allowed: FxHashMap<AllowedKey, Arc<Vec<NodeIx>>>,
     /// Of those, nodes that have room for a pod of the shape before any is placed.
-    pub(super) roomy: FxHashMap<ShapeIx, Rc<Vec<NodeIx>>>,
+    pub(super) roomy: FxHashMap<ShapeIx, Arc<Vec<NodeIx>>>,
     /// By node, its place in the order in which pods try nodes; empty for the model's order.
     pub(super) rank: IndexVec<NodeIx, usize>,
     /// Whether nodes may be launched and leaving ones are as good as gone. If not, topology spread
@@ -104,9 +104,9 @@ pub(crate) struct Placer<'m, 'a> {
     /// Pods that an earlier plan placed on a node that is there; empty until that is asked.
     nominations: OnceCell<Nominations>,
     /// By node, what its score for a pod is worked out from.
-    pub(super) scored: Option<Rc<IndexVec<NodeIx, [i64; 2]>>>,
-    pub(super) eligible: FxHashMap<(ShapeIx, GroupIx), Rc<Vec<Text>>>,
-    pub(super) domains: FxHashMap<(ShapeIx, Text), Rc<Vec<Text>>>,
+    pub(super) scored: Option<Arc<IndexVec<NodeIx, [i64; 2]>>>,
+    pub(super) eligible: FxHashMap<(ShapeIx, GroupIx), Arc<Vec<Text>>>,
+    pub(super) domains: FxHashMap<(ShapeIx, Text), Arc<Vec<Text>>>,
     /// What zones are chosen by, beside constraints.
     pub(super) zone_choice: ZoneChoice,
     /// Upper bound of pods of a shape for new nodes of one kind: more could not be launched.
@@ -276,11 +276,11 @@ impl<'m, 'a> Placer<'m, 'a> {
     }
 
     /// Where a new node could come from; worked out once.
-    pub(super) fn fit(&mut self, shape: ShapeIx, conjunction: ConjunctionId) -> Rc<Fit> {
+    pub(super) fn fit(&mut self, shape: ShapeIx, conjunction: ConjunctionId) -> Arc<Fit> {
         if let Some(known) = self.fits.get(&(shape, conjunction)) {
             return known.clone();
         }
-        let found = Rc::new(fit(self.model, self.memo, self.model.shape(shape), conjunction));
+        let found = Arc::new(fit(self.model, self.memo, self.model.shape(shape), conjunction));
         self.fits.insert((shape, conjunction), found.clone());
         found
     }

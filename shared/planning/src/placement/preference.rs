@@ -1,7 +1,7 @@
 //! Preferences of a pod about its node: as many as can be met together, heaviest first.
 
 use std::cmp::{Ordering, Reverse};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use domain::settings::PreferencePolicy;
 
@@ -15,7 +15,7 @@ pub(super) struct Preferred {
     /// What the node must meet.
     pub(super) conjunction: ConjunctionId,
     /// Where such a node could come from: at least one pool.
-    pub(super) fit: Rc<Fit>,
+    pub(super) fit: Arc<Fit>,
     /// The weight of the preferences left out.
     pub(super) penalty: i64,
 }

@@ -1,7 +1,7 @@
 //! Refusals in the words of [`domain::reason`], for plans and explanations: what exactly stands in
 //! the way of a pod on a node that is there, or in every domain of a new one.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use domain::Text;
 use domain::label;
@@ -170,12 +170,12 @@ impl Placer<'_, '_> {
     /// Values of the key that new nodes of one pool could have for the shape.
     fn launchable_in(&mut self, shape: ShapeIx, pool: PoolIx, key: &Text) -> Vec<Text> {
         let ways = self.model.shape(shape).alternatives.clone();
-        let of_pool = |fit: Rc<Fit>| {
+        let of_pool = |fit: Arc<Fit>| {
             let all = fit.pools.iter().chain(&fit.avoided);
             let pools = all.filter(|fit| fit.pool == pool).cloned().collect();
-            Rc::new(Fit { pools, ..Fit::default() })
+            Arc::new(Fit { pools, ..Fit::default() })
         };
-        let fits: Vec<Rc<Fit>> = ways.iter().map(|way| of_pool(self.fit(shape, *way))).collect();
+        let fits: Vec<Arc<Fit>> = ways.iter().map(|way| of_pool(self.fit(shape, *way))).collect();
         launchable_domains(self.model, self.memo, shape, key, &fits)
     }
 

@@ -9,7 +9,7 @@
 //! zone. It is solved by moving pods around cycles of zones as long as one saves anything
 //! (Klein 1967), which ends at the optimum.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use domain::Text;
 use domain::label::ZONE;
@@ -34,7 +34,7 @@ const CYCLES_MAX: usize = 10_000;
 struct Settled {
     zone: ZoneIx,
     conjunction: ConjunctionId,
-    fit: Rc<Fit>,
+    fit: Arc<Fit>,
 }
 
 /// A shape that may change zones with others.

@@ -44,6 +44,7 @@ const PRICING_NODES_GROWTH: u32 = 4;
 const NEARLY_WORTH: f64 = 0.985;
 
 /// A pattern in the fractional solution, or one that could nearly be.
+#[derive(Clone)]
 pub(crate) struct ColumnUse {
     /// The offer that the pattern fits on.
     pub(crate) offer: OfferIx,

@@ -6,6 +6,7 @@ use super::row::RowIx;
 pub(super) type Pattern = Vec<(RowIx, u32)>;
 
 /// A row that fits into a knapsack.
+#[derive(Clone)]
 pub(super) struct Item {
     /// The row.
     pub(super) row: RowIx,
@@ -17,6 +18,7 @@ pub(super) struct Item {
 ///
 /// `shares` and `requests` are matrices with a line for each of `items` and a column for each of
 /// `resources`, line by line.
+#[derive(Clone)]
 pub(super) struct Knapsack {
     /// Price of the node.
     pub(super) price: f64,

@@ -70,6 +70,7 @@ const WORTH_STEPS: u32 = 3;
 const WELL_USED: f64 = 0.93;
 
 /// The relaxation of one set of rows and offers, solved as far as a budget allowed.
+#[derive(Clone)]
 pub(crate) struct Relaxation {
     /// Offers that can be had any number of times.
     offers: IndexVec<OfferIx, Offer>,

@@ -23,6 +23,7 @@ pub(crate) struct Capacity<'a> {
 }
 
 /// A node that rows can be placed on.
+#[derive(Clone)]
 pub(crate) struct Offer {
     /// What one node holds and costs.
     pub(super) knapsack: Knapsack,

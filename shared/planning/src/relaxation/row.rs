@@ -8,6 +8,7 @@ idx! {
 }
 
 /// Copies that take the same amounts and fit on the same offers.
+#[derive(Clone)]
 pub(crate) struct Row {
     /// How many copies must be covered.
     pub(crate) count: u32,

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use domain::money::UsdPerHour;
 use domain::pod::PodKey;
 use domain::settings::SearchEffort;
+use parallel::both;
 
+use super::relaxations::Relaxations;
 use super::soft_spread;
 use crate::feasibility::limits::Limits;
 use crate::feasibility::scope::Scope;
@@ -19,8 +21,7 @@ use crate::packing::relaxed::PackingRelaxation;
 use crate::packing::{Packing, Search, pack_for_less};
 use crate::placement::{Cap, Placements, Placer};
 use crate::relaxation::Budget;
-use crate::work::Item;
-use crate::work::NewNode;
+use crate::work::{Item, NewNode, PODS_FOR_THREADS};
 
 /// With more nodes than this, soft spreads are left to the choice of zones: packing again would
 /// take too long.
@@ -50,6 +51,8 @@ pub(super) enum Effort {
     Quick,
     /// As far as the search budget goes.
     Full,
+    /// As far as the search budget goes, and the plan is held against a bound.
+    Bounded,
 }
 
 /// Finds places twice where pods carry a soft spread over zones: with the spread required, and
@@ -70,34 +73,20 @@ pub(super) fn attempt(
     }
     let is_quick = model.snapshot.settings.search_effort == SearchEffort::Quick;
     let least_by_zone = if is_quick { Vec::new() } else { placer.least_by_zone(&pods) };
-    let solved: OnceCell<Option<PackingRelaxation>> = OnceCell::new();
-    let of_items: OnceCell<Option<PackingRelaxation>> = OnceCell::new();
+    let is_bounded = effort == Effort::Bounded && !model.is_weighted();
     let budget = budget(model, &pods);
-    let solve = || PackingRelaxation::solve(scope, &pods, &least_by_zone, budget);
-    let relaxation = |items: &[Item]| {
-        if items.is_empty() || effort == Effort::Quick {
-            return Search::Quick;
+    let solves = Relaxations::new(scope, &pods, least_by_zone, budget, is_bounded);
+    let known = (effort != Effort::Quick).then_some(&solves);
+    let mut first = || fitted(placer, state, waiting, known);
+    let (outcome, mut packing, limits) = match known {
+        // Before anything is placed: that takes a while, and the relaxations are sure to be wanted.
+        Some(own) if new_nodes_are_for(model, state, &pods) >= PODS_FOR_THREADS => {
+            both(first, || own.solve_ahead()).0
         }
-        let known = solved.get_or_init(solve).as_ref().filter(|own| own.is_solved());
-        let is_enough = is_quick || known.is_some_and(|own| own.tells_apart(scope, items));
-        let own = if is_enough {
-            known
-        } else {
-            let solve_items = || PackingRelaxation::solve_items(scope, items, budget);
-            of_items.get_or_init(solve_items).as_ref().filter(|own| own.is_solved())
-        };
-        own.map_or(Search::Alone, Search::With)
+        _ => first(),
     };
-    let settle_zones = |placer: &mut Placer, outcome: &mut Placements| {
-        if effort == Effort::Full {
-            let known = || solved.get_or_init(solve).as_ref();
-            settle_zones(placer, (state, waiting), &pods, outcome, known);
-        }
-    };
-    let (outcome, mut packing, limits) = fitted(placer, state, waiting, relaxation, settle_zones);
     if !has_soft_spread || packing.nodes.is_empty() {
-        let relaxation = solved.into_inner().flatten();
-        return Attempt { outcome, packing, limits, relaxation };
+        return Attempt { outcome, packing, limits, relaxation: solves.into_solved() };
     }
     let price = |nodes: &[NewNode]| -> UsdPerHour {
         nodes.iter().filter_map(|node| node.price(model, memo)).sum()
@@ -110,14 +99,14 @@ pub(super) fn attempt(
     if known_nodes > compared_nodes_max(model.snapshot.settings.search_effort) {
         let (outcome, packing, limits) = open;
         placer.reset_with(SoftSpread::Relaxed, open_state);
-        return Attempt { outcome, packing, limits, relaxation: solved.into_inner().flatten() };
+        return Attempt { outcome, packing, limits, relaxation: solves.into_solved() };
     }
-    let quick = fitted(placer, state, waiting, |_| Search::Quick, |_, _| ());
+    let quick = fitted(placer, state, waiting, None);
     let is_near =
         soft_spread::may_be_worth_its_premium(price(&quick.1.nodes), known_price, known_nodes);
     let kept = if is_near {
         placer.reset(state.clone());
-        fitted(placer, state, waiting, relaxation, settle_zones)
+        fitted(placer, state, waiting, known)
     } else {
         quick
     };
@@ -129,25 +118,50 @@ pub(super) fn attempt(
     if !is_kept {
         placer.reset_with(SoftSpread::Relaxed, open_state);
     }
-    Attempt { outcome, packing, limits, relaxation: solved.into_inner().flatten() }
+    Attempt { outcome, packing, limits, relaxation: solves.into_solved() }
+}
+
+/// How many pods need new nodes at the least: by the resource that is scarcest on those that are
+/// there, the smallest pods having it first.
+fn new_nodes_are_for(model: &Model, state: &State, pods: &[(ShapeIx, u32)]) -> usize {
+    let width = model.resources.len();
+    let without_room = |resource: usize| {
+        let mut requests: Vec<(i64, u32)> = pods
+            .iter()
+            .map(|(shape, count)| (model.shape(*shape).requests[resource], *count))
+            .filter(|(request, _)| *request > 0)
+            .collect();
+        requests.sort_unstable();
+        let mut free: i64 =
+            state.free.iter().skip(resource).step_by(width).map(|own| (*own).max(0)).sum();
+        let mut left = 0;
+        for (request, count) in requests {
+            let fitting = (free / request).min(count.into());
+            free -= fitting * request;
+            left += i64::from(count) - fitting;
+        }
+        left
+    };
+    let most = (0..width).map(without_room).max().unwrap_or(0);
+    usize::try_from(most).unwrap_or(usize::MAX)
 }
 
 /// Has zones chosen by what pods cost in them: where pods have to have one chosen for them, by
 /// placing all again from the state; then between pods that count alike.
-fn settle_zones<'r>(
+fn settle_zones(
     placer: &mut Placer,
-    (state, waiting): (&State, &[PodIx]),
-    pods: &[(ShapeIx, u32)],
+    state: &State,
+    waiting: &[PodIx],
     outcome: &mut Placements,
-    solved: impl Fn() -> Option<&'r PackingRelaxation>,
+    solves: &Relaxations,
 ) {
     let model = placer.scope().model;
-    let solved = || solved().filter(|own| own.is_solved());
+    let solved = || solves.solved().filter(|own| own.is_solved());
     let chosen = placer.shapes_in_chosen_zones(&outcome.items);
     if !chosen.is_empty()
         && let Some(known) = solved()
     {
-        placer.choose_zones_by(known.zone_prices(model, &chosen), pods);
+        placer.choose_zones_by(known.zone_prices(model, &chosen), solves.pods());
         placer.reset(state.clone());
         *outcome = placer.place(waiting);
     }
@@ -160,21 +174,27 @@ fn settle_zones<'r>(
     }
 }
 
-/// Places pods and packs nodes; where a domain that pods were counted in got no node for them,
-/// again.
-fn fitted<'r>(
+/// Places pods and packs nodes, by relaxations if there are any; where a domain that pods were
+/// counted in got no node for them, again.
+fn fitted(
     placer: &mut Placer,
     state: &State,
     waiting: &[PodIx],
-    search: impl Fn(&[Item]) -> Search<'r>,
-    settle_zones: impl Fn(&mut Placer, &mut Placements),
+    solves: Option<&Relaxations>,
 ) -> (Placements, Packing, Limits) {
     let scope = placer.scope();
     let mut limits = Limits::of(scope.model, |_| false);
     let mut outcome = placer.place(waiting);
-    settle_zones(placer, &mut outcome);
-    let known = search(&outcome.items);
-    let mut packing = pack_for_less(scope, &placer.state, &mut limits, &outcome.items, known);
+    if let Some(solves) = solves {
+        settle_zones(placer, state, waiting, &mut outcome, solves);
+    }
+    let known = OnceCell::new();
+    let search = |items: &[Item]| solves.map_or(Search::Quick, |solves| solves.search(items));
+    let pack = |state: &State, limits: &mut Limits, items: &[Item]| {
+        let search = || *known.get_or_init(|| search(items));
+        pack_for_less(scope, state, limits, items, search)
+    };
+    let mut packing = pack(&placer.state, &mut limits, &outcome.items);
     // Pods that were counted in a domain and found no node there hold others back, or let too many
     // in: count them out and place all again, until each that is counted has a node.
     let mut caps = CAPS.iter().flat_map(|(cap, times)| std::iter::repeat_n(*cap, *times));
@@ -186,7 +206,7 @@ fn fitted<'r>(
         placer.reset(state.clone());
         limits = Limits::of(scope.model, |_| false);
         outcome = placer.place(waiting);
-        packing = pack_for_less(scope, &placer.state, &mut limits, &outcome.items, known);
+        packing = pack(&placer.state, &mut limits, &outcome.items);
     }
     (outcome, packing, limits)
 }
@@ -229,7 +249,7 @@ pub(super) fn lower_bound_at_cost(
         Placer::new(scope, State::of(model, topology)).least_by_zone(&pods)
     };
     let solved = PackingRelaxation::solve(scope, &pods, &least_by_zone, budget(model, &pods));
-    solved.map_or(UsdPerHour::ZERO, |mut own| own.lower_bound(model, demand, budget(model, demand)))
+    solved.map_or(UsdPerHour::ZERO, |own| own.lower_bound(model, demand, budget(model, demand)))
 }
 
 /// By shape, how many of the pods someone waits for.
@@ -264,3 +284,29 @@ pub(super) fn demand(
 /// settle it, nodes of these kinds are given up, and then new nodes for the shapes. In the end no
 /// shape is left that was counted in vain.
 const CAPS: [(Cap, usize); 2] = [(Cap::Found, 16), (Cap::NoneOfKind, 8)];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Cluster, cluster, instance_type, node, pod};
+
+    fn for_new_nodes(world: &Cluster) -> usize {
+        let model = Model::new(&world.0, &[]);
+        let waiting = crate::scheduling::waiting_pods(&model);
+        let shapes = IndexVec::filled(true, model.shapes.list.len());
+        let state = State::of(&model, &Topology::of(&model, &shapes, &shapes));
+        new_nodes_are_for(&model, &state, &pods_by_shape(&model, &waiting))
+    }
+
+    #[test]
+    fn pods_need_new_nodes_where_those_there_have_no_room_for_the_smallest() {
+        let empty = cluster().selling(vec![instance_type("m", 10, 1.0)]);
+        let waiting = |own: Cluster| own.pods(5, &pod("a").cpu(3000)).pods(5, &pod("b").cpu(1000));
+        assert_eq!(for_new_nodes(&waiting(empty.clone())), 10);
+        // All of the smaller ones, and one of the larger.
+        let one = empty.node(node("n").of_type("m"));
+        assert_eq!(for_new_nodes(&waiting(one.clone())), 4);
+        let three = one.node(node("o").of_type("m")).node(node("p").of_type("m"));
+        assert_eq!(for_new_nodes(&waiting(three)), 0);
+    }
+}

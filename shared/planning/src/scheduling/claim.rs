@@ -280,8 +280,12 @@ fn requirements_and_labels(
     }
     let mut all = pool.own.clone();
     let sets = memo.sets();
-    let conjunctions: BTreeSet<ConjunctionId> =
-        packed.members.iter().map(|member| member.conjunction).collect();
+    let mut conjunctions: Vec<ConjunctionId> = Vec::new();
+    for member in &packed.members {
+        if !conjunctions.contains(&member.conjunction) {
+            conjunctions.push(member.conjunction);
+        }
+    }
     for rule in conjunctions.iter().flat_map(|id| sets.rules(*id).to_vec()) {
         let is_of_type =
             matches!(model.key_kinds.get(&rule.key), Some(KeyKind::InstanceType { .. }));

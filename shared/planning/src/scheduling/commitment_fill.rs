@@ -6,7 +6,7 @@
 //! adds less beyond the commitments is launched, so that knowing of them never makes a plan dearer.
 
 use std::collections::BTreeSet;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use domain::commitment::{Commitment, CommitmentUse, Usage};
 use domain::instance_type::CapacityType;
@@ -25,7 +25,7 @@ use crate::packing::{Packing, Search, pack, pack_for_less};
 use crate::work::{Item, NewNode, price_beyond_commitments};
 
 /// What may be launched under a commitment of what a pod could use, by the latter.
-type Narrowed = FxHashMap<(PoolIx, *const Compatible), Option<Rc<Compatible>>>;
+type Narrowed = FxHashMap<(PoolIx, *const Compatible), Option<Arc<Compatible>>>;
 
 /// What is packed, and beside what.
 pub(crate) struct Unfilled<'f> {
@@ -64,7 +64,7 @@ pub(crate) fn fill_commitments(
     }
     let search = relaxation.filter(|own| own.is_solved() && own.tells_apart(scope, &rest));
     let search = search.map_or(Search::Alone, Search::With);
-    let packing = pack_for_less(scope, state, &mut left, &rest, search);
+    let packing = pack_for_less(scope, state, &mut left, &rest, || search);
     nodes.extend(packing.nodes);
     let filled = Packing { nodes, left: packing.left };
     let serves_as_many = filled.left.is_empty() || sorted(&filled.left) == sorted(&known.left);
@@ -158,19 +158,19 @@ fn narrow(
         .iter()
         .filter(|fit| Some(weight(fit)) == heaviest)
         .filter_map(|fit| {
-            let key = (fit.pool, Rc::as_ptr(&fit.compatible));
+            let key = (fit.pool, Arc::as_ptr(&fit.compatible));
             let compatible = narrowed.entry(key).or_insert_with(|| {
                 let pool = &model.pools[fit.pool];
                 let mut covered = covered_by(pool, commitment, &fit.compatible)?;
                 let viable = memo.viable(pool, covered.zones, covered.purchases);
                 covered.types.intersect_with(&viable);
                 let unmet = pool.min_values_unmet(&covered.types, covered.zones, covered.purchases);
-                (!covered.types.is_empty() && unmet.is_none()).then(|| Rc::new(covered))
+                (!covered.types.is_empty() && unmet.is_none()).then(|| Arc::new(covered))
             });
             Some(PoolFit { compatible: compatible.clone()?, ..fit.clone() })
         })
         .collect();
-    let fit = Rc::new(Fit { pools: fits, ..Fit::default() });
+    let fit = Arc::new(Fit { pools: fits, ..Fit::default() });
     (!fit.pools.is_empty()).then(|| Item { fit, ..item.clone() })
 }
 

@@ -12,6 +12,7 @@ pub(crate) mod node_zones;
 mod offerings;
 mod one_by_one;
 mod priority;
+mod relaxations;
 mod retry;
 mod soft_spread;
 pub(crate) mod spot_share;
@@ -47,7 +48,7 @@ use crate::model::node::NodeView;
 use crate::model::successor::{must_move, needs_successor};
 use crate::placement::{Placements, Placer};
 use crate::work::NewNode;
-use attempt::{Attempt, budget, demand};
+use attempt::{Attempt, Effort, budget, demand};
 use claim::Names;
 use commitment_fill::{Unfilled, fill_commitments};
 use committed::committed_totals;
@@ -127,8 +128,9 @@ impl Scheduling {
         let memo = Memo::of(model);
         let scope = Scope { model, topology: &topology, memo: &memo };
         let mut placer = Placer::new(scope, state.clone());
-        let Attempt { mut outcome, packing, mut limits, mut relaxation } =
-            retry::best_attempt(&mut placer, &state, &waiting);
+        let effort = if purpose.is_held_against_a_bound() { Effort::Bounded } else { Effort::Full };
+        let Attempt { mut outcome, packing, mut limits, relaxation } =
+            retry::best_attempt(&mut placer, &state, &waiting, effort);
         let mut packing = priority::enforce_priorities(
             scope,
             &placer.state,
@@ -156,7 +158,7 @@ impl Scheduling {
         outcome.failed.extend(packing.left);
         let lower_bound = purpose.is_held_against_a_bound().then(|| {
             let demand = demand(model, &outcome, &packing.nodes);
-            relaxation.as_mut().map_or(UsdPerHour::ZERO, |relaxation| {
+            relaxation.as_ref().map_or(UsdPerHour::ZERO, |relaxation| {
                 if model.is_weighted() {
                     return attempt::lower_bound_at_cost(model, &waiting, &demand);
                 }

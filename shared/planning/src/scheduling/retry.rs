@@ -36,9 +36,14 @@ struct Reached {
 
 /// The attempt that leaves the fewest pods of the highest priorities. As long as one leaves fewer
 /// than the one before, others are made, with other pods first.
-pub(super) fn best_attempt(placer: &mut Placer, state: &State, waiting: &[PodIx]) -> Attempt {
+pub(super) fn best_attempt(
+    placer: &mut Placer,
+    state: &State,
+    waiting: &[PodIx],
+    effort: Effort,
+) -> Attempt {
     let model = placer.scope().model;
-    let known = attempt(placer, state, waiting, Effort::Full);
+    let known = attempt(placer, state, waiting, effort);
     let mut shapes = shapes_to_retry(placer, &known);
     if shapes.is_empty() {
         return known;

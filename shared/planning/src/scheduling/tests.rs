@@ -25,6 +25,7 @@ mod rollout;
 mod spot;
 mod spot_share;
 mod spread;
+mod threads;
 mod trap;
 mod volume;
 mod weight;

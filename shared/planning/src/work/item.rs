@@ -1,6 +1,6 @@
 //! Pods that no existing node takes, as placement hands them to packing.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::feasibility::fit::Fit;
 use crate::ids::{PodIx, ShapeIx};
@@ -14,7 +14,7 @@ pub(crate) struct Item {
     /// What the node must meet: one alternative, preferences that can be met, and pinned domains.
     pub(crate) conjunction: ConjunctionId,
     /// Where such a node could come from.
-    pub(crate) fit: Rc<Fit>,
+    pub(crate) fit: Arc<Fit>,
     /// The pods.
     pub(crate) pods: Vec<PodIx>,
 }

@@ -10,3 +10,6 @@ pub(crate) use item::Item;
 pub(crate) use least_by_zone::LeastByZone;
 pub(crate) use new_node::{Member, NewNode, price_beyond_commitments};
 pub(crate) use zone_prices::ZonePrices;
+
+/// With fewer pods than this, nodes are found in less time than a thread is worth.
+pub(crate) const PODS_FOR_THREADS: usize = 256;

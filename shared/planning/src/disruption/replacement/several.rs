@@ -1,6 +1,6 @@
 //! Several new nodes for the pods that need one.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use domain::money::UsdPerHour;
 
@@ -39,7 +39,7 @@ pub(super) fn several(trials: &Trials, removal: &Removal) -> Option<Replacements
         .collect::<Option<Vec<Item>>>()?;
     let mut limits = trials.limits(nodes);
     let sketch =
-        pack_for_less(trials.scope, removal.state, &mut limits.clone(), &items, Search::Quick);
+        pack_for_less(trials.scope, removal.state, &mut limits.clone(), &items, || Search::Quick);
     if sketch.left.is_empty() && !is_near(model, memo, &sketch.nodes, removal.ceiling) {
         return None;
     }
@@ -78,7 +78,7 @@ fn narrowed(model: &Model, memo: &Memo, item: &Item) -> Option<Item> {
             Some(PoolFit { compatible, ..fit.clone() })
         })
         .collect();
-    let fit = Rc::new(Fit { pools: fits, ..Fit::default() });
+    let fit = Arc::new(Fit { pools: fits, ..Fit::default() });
     (!fit.pools.is_empty()).then(|| Item { fit, ..item.clone() })
 }
 

@@ -1,7 +1,7 @@
 //! Bins: the offerings that packing and the relaxation choose from.
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::{Compatible, Pool};
 use crate::ids::{PoolIx, PurchaseIx, TypeIx, ZoneIx};
@@ -18,7 +18,7 @@ pub(crate) struct Bin {
     /// Nano-USD an hour.
     pub(crate) price: f64,
     /// Classes of items that it accepts, a bit each.
-    accepts: Rc<[u64]>,
+    accepts: Arc<[u64]>,
 }
 
 /// A kind of node: an instance type of a NodePool, however it is bought.
@@ -49,7 +49,7 @@ impl Bin {
 
 /// Offerings of a pool that none dominates: of those that the same classes accept, none that
 /// another beats in room and price.
-pub(crate) fn bins(pool: &Pool, classes: &[Rc<Compatible>]) -> Vec<Bin> {
+pub(crate) fn bins(pool: &Pool, classes: &[Arc<Compatible>]) -> Vec<Bin> {
     let mut alike: BTreeMap<(Vec<u64>, Option<PurchaseIx>), Vec<Bin>> = BTreeMap::new();
     if classes.is_empty() {
         return Vec::new();
@@ -98,7 +98,7 @@ pub(crate) fn bins(pool: &Pool, classes: &[Rc<Compatible>]) -> Vec<Bin> {
 }
 
 /// Classes that something holds for, a bit each.
-fn accepting(classes: &[Rc<Compatible>], holds: impl Fn(&Compatible) -> bool) -> Vec<u64> {
+fn accepting(classes: &[Arc<Compatible>], holds: impl Fn(&Compatible) -> bool) -> Vec<u64> {
     let mut words = vec![0; classes.len().div_ceil(64)];
     for (index, _) in classes.iter().enumerate().filter(|(_, class)| holds(class)) {
         words[index / 64] |= 1 << (index % 64);

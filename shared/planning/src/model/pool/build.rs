@@ -1,7 +1,7 @@
 //! Building pools from a snapshot.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use domain::Text;
 use domain::address_ledger::AddressLedger;
@@ -343,7 +343,7 @@ impl<'a> Builder<'a, '_> {
         &self,
         instance_type: &'a InstanceType,
         own: &Requirements,
-        overhead: Rc<Overhead>,
+        overhead: Arc<Overhead>,
         offerings: Vec<TypeOffering>,
     ) -> PoolType<'a> {
         let mut allocatable = instance_type.allocatable.clone();
@@ -368,14 +368,14 @@ impl<'a> Builder<'a, '_> {
 
 /// What DaemonSets take, each distinct value kept once: most types of a pool share one.
 #[derive(Default)]
-struct Overheads(Vec<Rc<Overhead>>);
+struct Overheads(Vec<Arc<Overhead>>);
 
 impl Overheads {
-    fn shared(&mut self, overhead: Overhead) -> Rc<Overhead> {
+    fn shared(&mut self, overhead: Overhead) -> Arc<Overhead> {
         if let Some(known) = self.0.iter().find(|known| ***known == overhead) {
             return known.clone();
         }
-        let overhead = Rc::new(overhead);
+        let overhead = Arc::new(overhead);
         self.0.push(overhead.clone());
         overhead
     }

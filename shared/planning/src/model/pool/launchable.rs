@@ -1,7 +1,7 @@
 //! A NodePool and what it may launch: types, offerings, ways of buying.
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use domain::Text;
 use domain::commitment::Instance;
@@ -93,7 +93,7 @@ pub(crate) struct PoolType<'a> {
     /// What the instance has, as limits count it.
     pub(crate) capacity: Resources,
     /// What DaemonSets take.
-    pub(crate) overhead: Rc<Overhead>,
+    pub(crate) overhead: Arc<Overhead>,
     /// Usable offerings within the pool's requirements. A spot offering comes once for each cost of
     /// its interruptions, one after the other, and of two that the same pods may use the cheaper
     /// first.

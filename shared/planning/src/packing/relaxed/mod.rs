@@ -13,6 +13,8 @@ mod offers;
 mod rows;
 mod zone_prices;
 
+use std::sync::OnceLock;
+
 use domain::money::UsdPerHour;
 use rustc_hash::FxHashMap;
 
@@ -51,6 +53,15 @@ pub(crate) struct PackingRelaxation {
     /// Types on which pods can be worth nearly the price, each with the most that they can be
     /// worth, in nano-USD per hour.
     well_used: FxHashMap<NodeKind, f64>,
+    /// A bound that was proved ahead of being asked for.
+    proved: OnceLock<Proved>,
+}
+
+/// What a bound is for, and the bound.
+struct Proved {
+    /// By shape.
+    pods: Vec<(ShapeIx, u32)>,
+    bound: UsdPerHour,
 }
 
 impl PackingRelaxation {
@@ -99,6 +110,7 @@ impl PackingRelaxation {
             host_groups,
             fractional,
             well_used,
+            proved: OnceLock::new(),
         })
     }
 
@@ -178,17 +190,33 @@ impl PackingRelaxation {
         self.well_used.get(&node).copied()
     }
 
+    /// Proves the [lower bound](Self::lower_bound) for pods ahead of somebody asking for it.
+    pub(crate) fn prove(&self, model: &Model, pods: Vec<(ShapeIx, u32)>, budget: &Budget) {
+        self.proved.get_or_init(|| {
+            let bound = self.bound_for(model, &pods, budget);
+            Proved { pods, bound }
+        });
+    }
+
     /// A price that no new nodes for the pods can be below, proved by the dual prices.
     ///
     /// `pods` are those that the bound is for, by shape: no more of a shape than the relaxation was
     /// solved for.
     pub(crate) fn lower_bound(
-        &mut self,
+        &self,
         model: &Model,
         pods: &[(ShapeIx, u32)],
         budget: &Budget,
     ) -> UsdPerHour {
-        for row in self.rows.iter_mut() {
+        match self.proved.get() {
+            Some(proved) if proved.pods == pods => proved.bound,
+            _ => self.bound_for(model, pods, budget),
+        }
+    }
+
+    fn bound_for(&self, model: &Model, pods: &[(ShapeIx, u32)], budget: &Budget) -> UsdPerHour {
+        let (mut rows, mut relaxation) = (self.rows.clone(), self.relaxation.clone());
+        for row in rows.iter_mut() {
             row.count = 0;
         }
         for (shape, count) in pods {
@@ -197,11 +225,11 @@ impl PackingRelaxation {
             let ShapeRows { count: solved, parts } = &self.rows_of_shape[*shape];
             let missing = solved.saturating_sub(*count);
             for part in parts {
-                self.rows[part.row].count += part.count.saturating_sub(missing);
+                rows[part.row].count += part.count.saturating_sub(missing);
             }
         }
-        let mut free = free_capacity(model, &self.rows, &self.pods_of_row, &self.host_groups);
-        let nanos = self.relaxation.lower_bound(&self.rows, &mut free, budget);
+        let mut free = free_capacity(model, &rows, &self.pods_of_row, &self.host_groups);
+        let nanos = relaxation.lower_bound(&rows, &mut free, budget);
         #[expect(
             clippy::cast_possible_truncation,
             reason = "rounds down; prices are far below 2^63"

@@ -1,7 +1,7 @@
 //! Pods as rows: those that request the same and may go to the same nodes.
 
 use std::borrow::Cow;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use domain::Text;
 use domain::label::ZONE;
@@ -54,7 +54,7 @@ pub(super) struct Part {
 type RowClasses = IndexVec<PoolIx, Vec<usize>>;
 
 /// By pool, each distinct set of nodes that may be launched for some pods.
-pub(super) type Classes = IndexVec<PoolIx, Vec<Rc<Compatible>>>;
+pub(super) type Classes = IndexVec<PoolIx, Vec<Arc<Compatible>>>;
 
 /// Pods grouped into rows.
 pub(super) struct DemandRows {
@@ -217,7 +217,7 @@ impl Grouping {
         let mut classes = IndexVec::filled(Vec::new(), model.pools.len());
         for (pool, compatible) in launchable(model, memo, shape, ways) {
             let known = &mut self.classes[pool];
-            let address = (pool, Rc::as_ptr(&compatible));
+            let address = (pool, Arc::as_ptr(&compatible));
             let class = *self.class_numbers.entry(address).or_insert_with(|| {
                 known.push(compatible);
                 known.len() - 1
@@ -257,7 +257,7 @@ fn launchable(
     memo: &Memo,
     shape: &Shape,
     ways: &[ConjunctionId],
-) -> Vec<(PoolIx, Rc<Compatible>)> {
+) -> Vec<(PoolIx, Arc<Compatible>)> {
     let mut found = Vec::new();
     for (index, pool) in model.pools.iter_enumerated() {
         let taints = &pool.node_pool.template.taints;
