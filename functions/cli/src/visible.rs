@@ -10,7 +10,7 @@ const STYLE_MARK: char = '\u{fdd0}';
 /// The text with control characters and changes of writing direction as Rust writes them in
 /// strings, `\u{1b}`; line ends and tabs stay.
 pub(crate) fn visible(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_hidden) {
+    if !has_hidden(text) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
@@ -23,6 +23,15 @@ pub(crate) fn visible(text: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(shown)
+}
+
+/// Whether there is such a character. Plain ASCII, which most texts are, is looked at in blocks.
+fn has_hidden(text: &str) -> bool {
+    if !text.is_ascii() {
+        return text.contains(is_hidden);
+    }
+    let hidden = |byte: &u8| is_hidden(char::from(*byte));
+    text.as_bytes().chunks(64).any(|block| block.iter().fold(false, |any, byte| any | hidden(byte)))
 }
 
 /// Whether a terminal acts on the character instead of showing it.
@@ -38,6 +47,9 @@ pub(crate) fn styled(text: &str) -> String {
 
 /// The text as it is written: control characters visible, but for our own styles.
 pub(crate) fn for_terminal(text: &str) -> String {
+    if text.is_ascii() && !has_hidden(text) {
+        return text.to_owned();
+    }
     // Files with line ends of another system are quoted as they are.
     let shown = text.split("\r\n").map(visible).collect::<Vec<_>>().join("\r\n");
     let mut parts = shown.split(STYLE_MARK);
@@ -59,7 +71,7 @@ fn is_style(text: &str) -> bool {
 
 /// JSON with the control characters that its grammar allows in strings escaped as well.
 pub(crate) fn visible_json(json: String) -> String {
-    if !json.contains(is_hidden) {
+    if !has_hidden(&json) {
         return json;
     }
     let mut shown = String::with_capacity(json.len() + 16);

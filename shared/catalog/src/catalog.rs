@@ -26,18 +26,29 @@ use crate::view::NodeClassView;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Catalog {
     types: Vec<InstanceTypeFacts>,
+    /// Those of the types that can be nodes.
+    nodes: Vec<NodeType>,
     regions: BTreeMap<Text, Region>,
+}
+
+/// An instance type that can be a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct NodeType {
+    /// Its index in the catalogue.
+    index: usize,
+    /// The labels that it has with every node class.
+    labels: TypeLabels,
 }
 
 /// The catalogue that is part of the program: every type that EC2 described when it was built, at
 /// the list prices of us-east-1.
 ///
-/// It decodes in about a millisecond. An error means that the program was built from damaged
+/// It decodes in some two milliseconds. An error means that the program was built from damaged
 /// tables.
 pub fn embedded() -> Result<Catalog, CatalogError> {
     let types = table::decode(include_str!("../data/instance-types.tsv"))?;
     let regions = region::decode(include_str!("../data/regions.tsv"), types.len())?;
-    Ok(Catalog { types, regions })
+    Ok(Catalog { nodes: node_types(&types), types, regions })
 }
 
 /// The embedded catalogue with prices as they are in a region, by its factor.
@@ -51,7 +62,8 @@ impl Catalog {
     pub fn of(types: Vec<InstanceTypeFacts>, regions: BTreeMap<Text, Region>) -> Self {
         let by_name: BTreeMap<Text, InstanceTypeFacts> =
             types.into_iter().map(|facts| (facts.name.clone(), facts)).collect();
-        Self { types: by_name.into_values().collect(), regions }
+        let types: Vec<InstanceTypeFacts> = by_name.into_values().collect();
+        Self { nodes: node_types(&types), types, regions }
     }
 
     /// The same with the prices of another region, where those here are us-east-1's.
@@ -123,11 +135,35 @@ impl Catalog {
         node_classes: &[Ec2NodeClass],
         options: &CatalogOptions,
     ) -> InstanceTypes {
-        let mut lists = Lists::of(self, options);
-        let default = lists.list(NodeClassView::plain());
+        let region = self.regions.get(&options.region).cloned();
+        let region = region.unwrap_or_else(|| Region::unknown(&options.region, self.types.len()));
+        let views: Vec<NodeClassView> =
+            node_classes.iter().map(|class| NodeClassView::of(class, options)).collect();
+        let mut distinct = vec![NodeClassView::plain()];
+        for view in &views {
+            if !distinct.contains(view) {
+                distinct.push(view.clone());
+            }
+        }
+        let lists_of = |views: &[NodeClassView]| -> Vec<InstanceTypeList> {
+            views.iter().map(|view| self.seen_by(view, &region, options)).collect()
+        };
+        let lists = match distinct.split_at(distinct.len() / 2) {
+            ([], all) => lists_of(all),
+            (some, others) => {
+                let (some, others) = both(|| lists_of(some), || lists_of(others));
+                [some, others].concat()
+            }
+        };
+        let list_of = |view: &NodeClassView| {
+            let own = distinct.iter().zip(&lists).find(|(made_for, _)| *made_for == view);
+            own.map(|(_, list)| list.clone()).unwrap_or_default()
+        };
+        let default = list_of(&NodeClassView::plain());
         let by_node_class = node_classes
             .iter()
-            .map(|class| (class.name.clone(), lists.list(NodeClassView::of(class, options))))
+            .zip(&views)
+            .map(|(class, view)| (class.name.clone(), list_of(view)))
             .collect();
         let subnets = node_classes.iter().flat_map(|class| &class.status.subnets);
         InstanceTypes {
@@ -141,87 +177,46 @@ impl Catalog {
             by_node_class,
         }
     }
-}
 
-/// The lists made so far, by what they were made for.
-struct Lists<'a> {
-    options: &'a CatalogOptions,
-    region: Region,
-    /// The types that can be nodes, in two parts that threads work on at once.
-    parts: [Vec<NodeType<'a>>; 2],
-    made: Vec<(NodeClassView, InstanceTypeList)>,
-}
-
-/// An instance type that can be a node.
-struct NodeType<'a> {
-    /// Its index in the catalogue.
-    index: usize,
-    facts: &'a InstanceTypeFacts,
-    /// The labels that it has with every node class.
-    labels: TypeLabels,
-}
-
-impl<'a> Lists<'a> {
-    fn of(catalog: &'a Catalog, options: &'a CatalogOptions) -> Self {
-        let region = catalog.regions.get(&options.region).cloned();
-        let region =
-            region.unwrap_or_else(|| Region::unknown(&options.region, catalog.types.len()));
-        let middle = catalog.types.len() / 2;
-        let (first, second) = catalog.types.split_at(middle);
-        let parts = both(|| node_types(first, 0), || node_types(second, middle)).into();
-        Self { options, region, parts, made: Vec::new() }
-    }
-
-    fn list(&mut self, view: NodeClassView) -> InstanceTypeList {
-        if let Some((_, list)) = self.made.iter().find(|(made_for, _)| *made_for == view) {
-            return list.clone();
-        }
-        let [first, second] = &self.parts;
-        let (first, second) = both(|| self.seen_by(&view, first), || self.seen_by(&view, second));
-        let list: InstanceTypeList = first.into_iter().chain(second).collect();
-        self.made.push((view, list.clone()));
-        list
-    }
-
-    /// What a node class sees of some of the types.
-    fn seen_by(&self, view: &NodeClassView, types: &[NodeType]) -> Vec<InstanceType> {
-        let Self { options, region, .. } = self;
+    /// The types that nodes of a node class can be.
+    fn seen_by(
+        &self,
+        view: &NodeClassView,
+        region: &Region,
+        options: &CatalogOptions,
+    ) -> InstanceTypeList {
         let mut texts = Texts::default();
-        types
-            .iter()
-            .map(|NodeType { index, facts, labels }| {
-                let labels = labels::with_family(labels.clone(), view.ami_family, &mut texts);
-                let capacity = capacity(facts, view, options);
-                let is_compatible = is_compatible(facts, view, &labels);
-                InstanceType {
-                    name: facts.name.clone(),
-                    labels,
-                    allocatable: allocatable(&capacity, facts, view, options),
-                    capacity,
-                    offerings: offerings(
-                        facts,
-                        &zones(facts, region.zones_of(*index), options),
-                        view,
-                        options,
-                        is_compatible,
-                    ),
-                }
-            })
-            .filter(|instance_type| !instance_type.offerings.is_empty())
-            .collect()
+        let seen = self.nodes.iter().map(|NodeType { index, labels }| {
+            let facts = &self.types[*index];
+            let labels = labels::with_family(labels.clone(), view.ami_family, &mut texts);
+            let capacity = capacity(facts, view, options);
+            let is_compatible = is_compatible(facts, view, &labels);
+            InstanceType {
+                name: facts.name.clone(),
+                labels,
+                allocatable: allocatable(&capacity, facts, view, options),
+                capacity,
+                offerings: offerings(
+                    facts,
+                    &zones(facts, region.zones_of(*index), options),
+                    view,
+                    options,
+                    is_compatible,
+                ),
+            }
+        });
+        seen.filter(|instance_type| !instance_type.offerings.is_empty()).collect()
     }
 }
 
-/// The types among these that can be nodes; the first of these has this index in the catalogue.
-fn node_types(types: &[InstanceTypeFacts], start: usize) -> Vec<NodeType<'_>> {
+/// The types that can be nodes.
+fn node_types(types: &[InstanceTypeFacts]) -> Vec<NodeType> {
     let mut texts = Texts::default();
-    (start..)
-        .zip(types)
+    types
+        .iter()
+        .enumerate()
         .filter(|(_, facts)| facts.architecture.is_some() && facts.features.has(Feature::Hvm))
-        .map(|(index, facts)| {
-            let labels = labels::of_type(facts, &mut texts);
-            NodeType { index, facts, labels }
-        })
+        .map(|(index, facts)| NodeType { index, labels: labels::of_type(facts, &mut texts) })
         .collect()
 }
 
