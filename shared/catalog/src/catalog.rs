@@ -137,14 +137,15 @@ impl Catalog {
     ) -> InstanceTypes {
         let region = self.regions.get(&options.region).cloned();
         let region = region.unwrap_or_else(|| Region::unknown(&options.region, self.types.len()));
-        let views: Vec<NodeClassView> =
-            node_classes.iter().map(|class| NodeClassView::of(class, options)).collect();
         let mut distinct = vec![NodeClassView::plain()];
-        for view in &views {
-            if !distinct.contains(view) {
-                distinct.push(view.clone());
-            }
-        }
+        let mut place_of = |view: NodeClassView| {
+            distinct.iter().position(|known| *known == view).unwrap_or_else(|| {
+                distinct.push(view);
+                distinct.len() - 1
+            })
+        };
+        let places: Vec<usize> =
+            node_classes.iter().map(|class| place_of(NodeClassView::of(class, options))).collect();
         let lists_of = |views: &[NodeClassView]| -> Vec<InstanceTypeList> {
             views.iter().map(|view| self.seen_by(view, &region, options)).collect()
         };
@@ -155,15 +156,10 @@ impl Catalog {
                 [some, others].concat()
             }
         };
-        let list_of = |view: &NodeClassView| {
-            let own = distinct.iter().zip(&lists).find(|(made_for, _)| *made_for == view);
-            own.map(|(_, list)| list.clone()).unwrap_or_default()
-        };
-        let default = list_of(&NodeClassView::plain());
         let by_node_class = node_classes
             .iter()
-            .zip(&views)
-            .map(|(class, view)| (class.name.clone(), list_of(view)))
+            .zip(places)
+            .map(|(class, place)| (class.name.clone(), lists[place].clone()))
             .collect();
         let subnets = node_classes.iter().flat_map(|class| &class.status.subnets);
         InstanceTypes {
@@ -173,7 +169,7 @@ impl Catalog {
             zone_ids: subnets
                 .filter_map(|subnet| Some((subnet.zone.clone(), subnet.zone_id.clone()?)))
                 .collect(),
-            default,
+            default: lists[0].clone(),
             by_node_class,
         }
     }
