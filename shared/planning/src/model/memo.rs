@@ -41,10 +41,11 @@ type OneWay = (Arc<Compatible>, Option<Arc<Compatible>>);
 
 /// Where what a pool may launch is in memory. That is kept beside what is remembered of it, so that
 /// nothing else comes to be there.
-type Address = usize;
+#[derive(PartialEq, Eq, Hash)]
+struct Address(usize);
 
 fn address(compatible: &Arc<Compatible>) -> Address {
-    Arc::as_ptr(compatible).addr()
+    Address(Arc::as_ptr(compatible).addr())
 }
 
 /// What is remembered first stays: all threads have the same.
@@ -176,5 +177,22 @@ impl Memo {
             (Arc::clone(compatible), purchases.map(own))
         });
         found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_two_that_work_out_the_same_the_first_is_remembered_by_both() {
+        let table = RwLock::default();
+        let mut first = None;
+        let second = remembered(&table, "key", || {
+            first = Some(remembered(&table, "key", || Arc::new(1)));
+            Arc::new(1)
+        });
+        assert!(Arc::ptr_eq(&first.unwrap(), &second));
+        assert!(Arc::ptr_eq(&remembered(&table, "key", || Arc::new(1)), &second));
     }
 }
