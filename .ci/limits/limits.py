@@ -4,7 +4,8 @@
     limits.py --runs N --pause SECONDS --milliseconds LIMIT --mebibytes LIMIT -- COMMAND…
 
 The best time counts, since other work on the machine only ever makes a run slower, and that work comes and goes: hence
-the pauses between runs. The largest memory counts, since nothing makes that smaller. Exit status 1 when a limit is exceeded or the command fails.
+the pauses between runs. The largest memory counts, since nothing makes that smaller. Exit status 1 when a limit is
+exceeded or the command fails.
 """
 import argparse
 import os

@@ -75,8 +75,8 @@ pub(super) fn attempt(
     let least_by_zone = if is_quick { Vec::new() } else { placer.least_by_zone(&pods) };
     let is_bounded = effort == Effort::Bounded && !model.is_weighted();
     let budget = budget(model, &pods);
-    let solves = Relaxations::new(scope, &pods, least_by_zone, budget, is_bounded);
-    let known = (effort != Effort::Quick).then_some(&solves);
+    let relaxations = Relaxations::new(scope, &pods, least_by_zone, budget, is_bounded);
+    let known = (effort != Effort::Quick).then_some(&relaxations);
     let mut first = || fitted(placer, state, waiting, known);
     let (outcome, mut packing, limits) = match known {
         // Before anything is placed: that takes a while, and the relaxations are sure to be wanted.
@@ -86,7 +86,7 @@ pub(super) fn attempt(
         _ => first(),
     };
     if !has_soft_spread || packing.nodes.is_empty() {
-        return Attempt { outcome, packing, limits, relaxation: solves.into_solved() };
+        return Attempt { outcome, packing, limits, relaxation: relaxations.into_solved() };
     }
     let price = |nodes: &[NewNode]| -> UsdPerHour {
         nodes.iter().filter_map(|node| node.price(model, memo)).sum()
@@ -99,7 +99,7 @@ pub(super) fn attempt(
     if known_nodes > compared_nodes_max(model.snapshot.settings.search_effort) {
         let (outcome, packing, limits) = open;
         placer.reset_with(SoftSpread::Relaxed, open_state);
-        return Attempt { outcome, packing, limits, relaxation: solves.into_solved() };
+        return Attempt { outcome, packing, limits, relaxation: relaxations.into_solved() };
     }
     let quick = fitted(placer, state, waiting, None);
     let is_near =
@@ -118,7 +118,7 @@ pub(super) fn attempt(
     if !is_kept {
         placer.reset_with(SoftSpread::Relaxed, open_state);
     }
-    Attempt { outcome, packing, limits, relaxation: solves.into_solved() }
+    Attempt { outcome, packing, limits, relaxation: relaxations.into_solved() }
 }
 
 /// How many pods need new nodes at the least: by the resource that is scarcest on those that are
@@ -153,15 +153,15 @@ fn settle_zones(
     state: &State,
     waiting: &[PodIx],
     outcome: &mut Placements,
-    solves: &Relaxations,
+    relaxations: &Relaxations,
 ) {
     let model = placer.scope().model;
-    let solved = || solves.solved().filter(|own| own.is_solved());
+    let solved = || relaxations.solved().filter(|own| own.is_solved());
     let chosen = placer.shapes_in_chosen_zones(&outcome.items);
     if !chosen.is_empty()
         && let Some(known) = solved()
     {
-        placer.choose_zones_by(known.zone_prices(model, &chosen), solves.pods());
+        placer.choose_zones_by(known.zone_prices(model, &chosen), relaxations.pods());
         placer.reset(state.clone());
         *outcome = placer.place(waiting);
     }
@@ -180,16 +180,17 @@ fn fitted(
     placer: &mut Placer,
     state: &State,
     waiting: &[PodIx],
-    solves: Option<&Relaxations>,
+    relaxations: Option<&Relaxations>,
 ) -> (Placements, Packing, Limits) {
     let scope = placer.scope();
     let mut limits = Limits::of(scope.model, |_| false);
     let mut outcome = placer.place(waiting);
-    if let Some(solves) = solves {
-        settle_zones(placer, state, waiting, &mut outcome, solves);
+    if let Some(relaxations) = relaxations {
+        settle_zones(placer, state, waiting, &mut outcome, relaxations);
     }
     let known = OnceCell::new();
-    let search = |items: &[Item]| solves.map_or(Search::Quick, |solves| solves.search(items));
+    let search =
+        |items: &[Item]| relaxations.map_or(Search::Quick, |relaxations| relaxations.search(items));
     let pack = |state: &State, limits: &mut Limits, items: &[Item]| {
         let search = || *known.get_or_init(|| search(items));
         pack_for_less(scope, state, limits, items, search)
