@@ -311,10 +311,7 @@ async fn settle<P: Ports>(
             }
         }
         LaunchVerdict::GiveUp(why) => {
-            let removed = ports.cluster().remove_node_claim(&name, &uid).await;
-            problems.record(|| format!("remove NodeClaim {name}"), removed);
-            let deleted = ports.store().delete_claim(&name, claim.version).await;
-            problems.record(|| format!("delete claim {name}"), deleted);
+            remove(ports, &claim, problems).await;
             LaunchResult::GaveUp(why)
         }
         LaunchVerdict::Repeat { error, is_answered } => {
@@ -349,6 +346,17 @@ async fn settle<P: Ports>(
         }
     };
     Settled { launch: ClaimLaunch { claim: name, node_pool, pods, result }, again, seen }
+}
+
+/// Removes a claim that was given up. The record goes first: lifecycle, which may make the object
+/// meanwhile, looks for it then.
+async fn remove<P: Ports>(ports: &P, claim: &Versioned<ClaimRecord>, problems: &mut Problems) {
+    let (name, uid) = (&claim.record.claim.name, &claim.record.claim.uid);
+    let deleted = ports.store().delete_claim(name, claim.version).await;
+    if problems.record(|| format!("delete claim {name}"), deleted).is_some() {
+        let removed = ports.cluster().remove_node_claim(name, uid).await;
+        problems.record(|| format!("remove NodeClaim {name}"), removed);
+    }
 }
 
 fn event_of(launch: &ClaimLaunch) -> Option<Event> {

@@ -23,6 +23,7 @@ use std::collections::BTreeMap;
 use domain::instance_type::CapacityType;
 use domain::label::TERMINATION_TIMESTAMP;
 use domain::node::Node;
+use domain::node_claim::NodeClaim;
 use domain::node_class::Ec2NodeClass;
 use domain::pod::Pod;
 use domain::reason::DisruptionReason;
@@ -364,7 +365,24 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         let is_up_to_date = object.is_some_and(|object| is_up_to_date(&object.claim, claim));
         if !is_up_to_date {
             let mirrored = self.ports.cluster().mirror_node_claim(claim).await;
-            self.report.problems.record(|| format!("mirror claim {}", claim.name), mirrored);
+            let operation = || format!("mirror claim {}", claim.name);
+            let is_made = self.report.problems.record(operation, mirrored).is_some();
+            if is_made && object.is_none() && record.instance.is_none() {
+                self.remove_given_up(claim).await;
+            }
+        }
+    }
+
+    /// Removes the new object of a claim whose launch was given up since this run read the claim.
+    /// Provisioning, which gives up launches, deletes the record before it removes the object: of
+    /// the two runs, the later one finds both.
+    async fn remove_given_up(&mut self, claim: &NodeClaim) {
+        let NodeClaim { name, uid, .. } = claim;
+        let found = self.ports.store().claim(name).await;
+        let found = self.report.problems.record(|| format!("read claim {name}"), found);
+        if found.is_some_and(|found| found.is_none_or(|own| own.record.claim.uid != *uid)) {
+            let removed = self.ports.cluster().remove_node_claim(name, uid).await;
+            self.report.problems.record(|| format!("remove NodeClaim {name}"), removed);
         }
     }
 }

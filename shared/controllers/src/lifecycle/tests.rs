@@ -135,6 +135,20 @@ fn a_claim_without_an_instance_is_given_up_after_five_minutes() {
 }
 
 #[test]
+fn a_claim_that_is_given_up_beside_the_run_that_shows_it_leaves_no_object() {
+    let world = World::new();
+    world.store.put(record("web-1"));
+    let _report = run_once(&world);
+    assert_eq!(world.cluster.listing.borrow().node_claims.len(), 1, "its launch is not over");
+    world.store.put(record("web-2"));
+    world.store.deletes_what_is_read.set(true);
+    let _report = run_once(&world);
+    let left = world.cluster.listing.borrow().node_claims.clone();
+    let left: Vec<&str> = left.iter().map(|object| &*object.claim.name).collect();
+    assert_eq!(left, ["web-1"], "the run that gave it up removes an object that was there");
+}
+
+#[test]
 fn an_instance_whose_launch_was_never_answered_finds_its_claim() {
     let world = World::new();
     let lost = record("web-1");

@@ -39,6 +39,8 @@ pub(crate) struct FakeStore {
     pub(crate) unreadable: RefCell<Vec<Text>>,
     /// The next update of a claim fails as if another run had been faster.
     pub(crate) loses_next_race: Cell<bool>,
+    /// The claims that are read next are deleted by another run right after that.
+    pub(crate) deletes_what_is_read: Cell<bool>,
 }
 
 impl FakeStore {
@@ -112,7 +114,11 @@ fn delete<T>(rows: &Rows<T>, key: &str, expected: Version) -> Result<(), PortErr
 
 impl ClaimStore for FakeStore {
     async fn claims(&self) -> Result<Vec<Versioned<ClaimRecord>>, PortError> {
-        Ok(self.claims.borrow().values().cloned().collect())
+        let claims = self.claims.borrow().values().cloned().collect();
+        if self.deletes_what_is_read.take() {
+            self.claims.borrow_mut().clear();
+        }
+        Ok(claims)
     }
 
     fn unreadable_claims(&self) -> Vec<Text> {
