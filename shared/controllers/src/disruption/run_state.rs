@@ -20,6 +20,10 @@ use crate::steps::snapshot::ClusterState;
 /// How long pods that came or went are news, once their node is consolidatable.
 const NEWS_TTL: SignedDuration = SignedDuration::from_secs(90);
 
+/// Shortest requeue interval while nodes are about to become consolidatable: that of upstream's
+/// looks.
+const PROPOSAL_INTERVAL_MIN: SignedDuration = SignedDuration::from_secs(10);
+
 /// A disruption run at work.
 pub(super) struct DisruptionRun<'a, P> {
     pub(super) ports: &'a P,
@@ -100,8 +104,9 @@ impl<P: Ports> DisruptionRun<'_, P> {
             || !self.observed.claims.iter().all(|claim| is_settled(&claim.record))
     }
 
-    /// Requeues when the next node becomes consolidatable, so that a node that has lost its pods
-    /// does not wait for the next scheduled invocation.
+    /// Requeues when the next node can be proposed, as long before it becomes consolidatable as
+    /// validation takes, so that a node that has lost its pods does not wait for the next scheduled
+    /// invocation; not before others have come up that can be proposed with it.
     pub(super) fn requeue_when_consolidatable(&mut self) {
         let pools = &self.observed.listing.objects.node_pools;
         let is_kept =
@@ -118,8 +123,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
             })
             .min();
         if let Some(pause) = next {
-            // It is proposed as long before as its validation takes.
-            self.requeue_after((pause - VALIDATION_WAIT).max(SignedDuration::from_secs(1)));
+            self.requeue_after((pause - VALIDATION_WAIT).max(PROPOSAL_INTERVAL_MIN));
         }
     }
 

@@ -1,5 +1,6 @@
 use domain::instance_type::CapacityType;
 use domain::node_claim::ConditionType;
+use domain::node_pool::NeverOr;
 use domain::plan::{Plan, PlannedDisruption, VALIDATION_WAIT};
 use domain::reason::{DisruptionReason, NotDisruptable};
 use domain::snapshot::ClusterSnapshot;
@@ -124,6 +125,22 @@ fn between_scheduled_runs_only_news_is_planned_for() {
     assert_eq!(report.requeue_after, Some(LOOK_INTERVAL), "a pod has come");
     world.cluster.listing.borrow_mut().objects.pods.clear();
     assert_eq!(what(&look("run-3")), [&CommandEvent::Proposed], "a pod has gone");
+}
+
+#[test]
+fn nodes_in_their_consolidate_after_bring_a_run_every_ten_seconds_at_most() {
+    let seconds = SignedDuration::from_secs;
+    let world = world_with_an_empty_node();
+    world.cluster.add_pods([pod_on("web-0", &world.node())]);
+    for pool in &mut world.cluster.listing.borrow_mut().objects.node_pools {
+        pool.disruption.consolidate_after = NeverOr::After(seconds(60));
+    }
+    assert_eq!(run_once(&world, "run-1").requeue_after, Some(seconds(60) - VALIDATION_WAIT));
+    for (past, next) in [(30, Some(15)), (14, Some(10)), (7, Some(10)), (9, None)] {
+        world.advance(past);
+        let report = run_once(&world, &format!("run after {past}"));
+        assert_eq!(report.requeue_after, next.map(seconds), "after {past} s more");
+    }
 }
 
 #[test]

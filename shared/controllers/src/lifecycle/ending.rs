@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use domain::node::Node;
 use domain::node_claim::ConditionType;
 use domain::pod::PodKey;
-use domain::{SignedDuration, Text};
+use domain::{SignedDuration, Text, Timestamp};
 use futures_util::future::join_all;
 use rustc_hash::FxHashMap;
 
@@ -31,11 +31,17 @@ use crate::steps::drain::{
 use crate::steps::end::INSTANCE_GRACE;
 use crate::steps::snapshot::snapshot;
 
-/// Requeue interval while pods leave or volumes detach.
-const DRAIN_REQUEUE_INTERVAL: SignedDuration = SignedDuration::from_secs(1);
+/// Shortest and longest requeue interval while pods leave or volumes detach.
+const DRAIN_REQUEUE_INTERVALS: [SignedDuration; 2] =
+    [SignedDuration::from_secs(1), SignedDuration::from_secs(10)];
+/// In between, a drain is looked at again after this fraction of the time that it has taken: what
+/// has taken minutes is not over within the next second.
+const DRAIN_REQUEUE_FRACTION: i32 = 10;
+/// Requeue interval while the fuse holds back the end of a claim.
+const HELD_BACK_REQUEUE_INTERVAL: SignedDuration = SignedDuration::from_secs(10);
 /// Requeue interval while all remaining pods await capacity elsewhere and the deadline is far off.
 const CAPACITY_REQUEUE_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
-/// How far off a deadline must be for the longer requeue interval.
+/// How far off a deadline must be for longer requeue intervals.
 const DEADLINE_FAR: SignedDuration = SignedDuration::from_mins(10);
 /// Requeue interval while an instance shuts down.
 const TERMINATION_REQUEUE_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
@@ -68,7 +74,7 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
             return self.finish(claim).await;
         }
         if !self.may_begin_to_end(record) {
-            return self.requeue_after(DRAIN_REQUEUE_INTERVAL);
+            return self.requeue_after(HELD_BACK_REQUEUE_INTERVAL);
         }
         let is_registered = record.claim.is(ConditionType::Registered);
         let Some(node) = self.node(record).filter(|_| is_registered) else {
@@ -172,13 +178,25 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         } else {
             let waiting = step.awaiting_capacity.len() + step.rolling.len();
             let is_patient = waiting == step.remaining && step.remaining > 0;
-            let is_long = deadline.is_none_or(|own| own.duration_since(self.now) > DEADLINE_FAR);
-            self.requeue_after(if is_patient && is_long {
+            self.requeue_after(if is_patient && self.is_far(deadline) {
                 CAPACITY_REQUEUE_INTERVAL
             } else {
-                DRAIN_REQUEUE_INTERVAL
+                self.drain_interval(&claim.record)
             });
         }
+    }
+
+    /// When to look at a drain again.
+    fn drain_interval(&self, record: &ClaimRecord) -> SignedDuration {
+        let [shortest, longest] = DRAIN_REQUEUE_INTERVALS;
+        let ending = record.ending.as_ref().filter(|own| self.is_far(own.deadline));
+        let taken = ending.map(|own| self.now.duration_since(own.since));
+        taken.map_or(shortest, |taken| (taken / DRAIN_REQUEUE_FRACTION).clamp(shortest, longest))
+    }
+
+    /// Whether a deadline, if there is one, is far off.
+    fn is_far(&self, deadline: Option<Timestamp>) -> bool {
+        deadline.is_none_or(|own| own.duration_since(self.now) > DEADLINE_FAR)
     }
 
     /// Number of volumes that must detach before the instance is terminated; `None` when unknown.

@@ -427,6 +427,23 @@ fn a_refused_eviction_is_tried_again_and_forced_once_the_deadline_is_near() {
     assert!(world.store.records().is_empty());
 }
 
+#[test]
+fn a_drain_that_takes_long_is_looked_at_less_often_unless_its_deadline_is_near() {
+    let seconds_until_the_next_look = |world: &World| {
+        world.cluster.blocks_evictions.set(true);
+        delete_object(world);
+        [0, 30, 60, 900].map(|past| {
+            world.advance(past);
+            run_once(world).requeue_after.unwrap().as_secs()
+        })
+    };
+    let world = initialized_world();
+    assert_eq!(seconds_until_the_next_look(&world), [1, 3, 9, 10]);
+    let hurried = initialized_world();
+    with_grace_period(&hurried, 1500);
+    assert_eq!(seconds_until_the_next_look(&hurried), [1, 3, 9, 1]);
+}
+
 /// Two nodes that end, with a small and a middle-sized pod on one and a large one on the other.
 fn two_drains() -> World {
     let world = World::new();
