@@ -100,6 +100,9 @@ impl Packer<'_, '_, '_, '_> {
             patterns.push(pattern);
         }
         while let Some(Ranked { bin: index, round, .. }) = heap.pop() {
+            if (self.is_given_up)() {
+                return;
+            }
             let bin = bins[index];
             if !self.is_allowed(bin) {
                 continue;

@@ -6,6 +6,7 @@ use parallel::both;
 
 use super::effort::{NODES_FOR_FIRST_MOVES_MAX, WORK_MAX, is_priced, move_towards};
 use super::outcome::Outcome;
+use super::packer::Packer;
 use super::relaxed::PackingRelaxation;
 use super::setup::Setup;
 use crate::feasibility::limits::Limits;
@@ -108,14 +109,14 @@ impl<'f, 'p, 'm, 'a> First<'f, 'p, 'm, 'a> {
     /// so, until that is cheap enough or it is settled that nobody asks.
     fn priced(&self, is_settled: impl Fn() -> bool) -> Outcome {
         let mut values = self.values.clone();
-        let mut best = self.fractional(&values);
+        let mut best = self.fractional(&values, &is_settled);
         let mut paid = best.paid.clone();
         for _ in 1..PRICED_ROUNDS {
             if is_settled() || self.is_enough(&best) {
                 break;
             }
             move_towards(&mut values, &paid, PRICED_STEP);
-            let next = self.fractional(&values);
+            let next = self.fractional(&values, &is_settled);
             paid.clone_from(&next.paid);
             if next.is_better_than(&best) {
                 best = next;
@@ -124,9 +125,12 @@ impl<'f, 'p, 'm, 'a> First<'f, 'p, 'm, 'a> {
         best
     }
 
-    fn fractional(&self, values: &IndexVec<ItemIx, f64>) -> Outcome {
+    fn fractional(&self, values: &IndexVec<ItemIx, f64>, is_settled: &dyn Fn() -> bool) -> Outcome {
         let (limits, items) = (self.limits.clone(), self.items.to_vec());
-        self.setup.pack_fractional(self.relaxation, limits, items, values)
+        let mut packer = Packer::new(self.setup, limits, items, values);
+        packer.relaxation = Some(self.relaxation);
+        packer.is_given_up = is_settled;
+        packer.after_patterns()
     }
 
     fn is_enough(&self, known: &Outcome) -> bool {

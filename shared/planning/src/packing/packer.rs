@@ -32,6 +32,8 @@ pub(super) struct Packer<'s, 'p, 'm, 'a> {
     pub(super) round: u64,
     /// Where the values come from, if from there.
     pub(super) relaxation: Option<&'s PackingRelaxation>,
+    /// Whether nobody will ask for the packing any more: the rest of it need not be made.
+    pub(super) is_given_up: &'s dyn Fn() -> bool,
 }
 
 impl<'s, 'p, 'm, 'a> Packer<'s, 'p, 'm, 'a> {
@@ -61,6 +63,7 @@ impl<'s, 'p, 'm, 'a> Packer<'s, 'p, 'm, 'a> {
             items,
             round: 0,
             relaxation: None,
+            is_given_up: &|| false,
         }
     }
 

@@ -68,6 +68,7 @@ impl Budget {
         proof_ascent: None,
         pivot_work: 40_000_000,
         rounds: 5,
+        proof_nodes: 5_000,
         ..Self::FULL
     };
 
