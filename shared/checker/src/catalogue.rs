@@ -136,6 +136,13 @@ impl<'a> Catalogue<'a> {
     }
 }
 
+/// One of [`type_labels`].
+pub(crate) fn type_label(instance_type: &InstanceType, key: &str) -> Option<LabelState> {
+    let name = || (key == INSTANCE_TYPE).then(|| LabelState::one(instance_type.name.clone()));
+    let values = instance_type.labels.get(key);
+    values.map(|values| LabelState::any_of(values.iter().cloned())).or_else(name)
+}
+
 /// The labels that an instance type decides.
 pub(crate) fn type_labels(instance_type: &InstanceType) -> BTreeMap<Text, LabelState> {
     let labels = instance_type.labels.iter();

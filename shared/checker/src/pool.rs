@@ -1,6 +1,7 @@
 //! NodePools, and everything that each of them may launch.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -12,7 +13,7 @@ use domain::money::UsdPerHour;
 use domain::node_pool::NodePool;
 use domain::resource::Resources;
 
-use crate::catalogue::{Catalogue, Market, is_market_label, type_labels};
+use crate::catalogue::{Catalogue, Market, is_market_label, type_label, type_labels};
 use crate::label_state::{ABSENT, Expression, LabelState};
 use crate::overlay::{Overlays, replaced};
 use crate::terms::{LabelView, NODE_NAME};
@@ -26,7 +27,7 @@ pub(crate) struct Pool<'a> {
     pub(crate) spec: &'a NodePool,
     pub(crate) catalogue: Rc<Catalogue<'a>>,
     /// Labels that every node of the pool has besides the template's.
-    own: BTreeMap<Text, LabelState>,
+    own: Rc<BTreeMap<Text, LabelState>>,
 }
 
 /// Everything that a NodePool may launch: available offerings under its labels and requirements.
@@ -38,11 +39,52 @@ pub(crate) struct PoolOffer<'a> {
 /// What a NodePool may launch of one instance type.
 pub(crate) struct TypeOffer<'a> {
     pub(crate) instance_type: &'a InstanceType,
-    /// What is known of the labels of such a node, but for those that the offering decides.
-    pub(crate) labels: BTreeMap<Text, LabelState>,
+    pub(crate) labels: NodeLabels<'a>,
     pub(crate) offers: Vec<Offer<'a>>,
     /// What such nodes have; several only where NodeOverlays tell offerings apart.
     pub(crate) equipment: Vec<Equipment<'a>>,
+}
+
+/// What is known of the labels of a pool's nodes of one type, but for those that the offering
+/// decides.
+pub(crate) struct NodeLabels<'a> {
+    instance_type: &'a InstanceType,
+    region: Option<&'a Text>,
+    /// Of every node of the pool.
+    of_pool: Rc<BTreeMap<Text, LabelState>>,
+    /// Those that the pool's template speaks of, narrowed to what it wants.
+    narrowed: Vec<(Text, LabelState)>,
+    /// All of them, once somebody has asked: of most types nobody does.
+    all: OnceCell<BTreeMap<Text, LabelState>>,
+}
+
+impl NodeLabels<'_> {
+    /// What is known of one of them.
+    pub(crate) fn get(&self, key: &str) -> Option<&LabelState> {
+        let narrowed = self.narrowed.iter().find(|(own, _)| &**own == key).map(|(_, state)| state);
+        narrowed.or_else(|| self.all().get(key))
+    }
+
+    fn all(&self) -> &BTreeMap<Text, LabelState> {
+        self.all.get_or_init(|| {
+            let mut labels = (*self.of_pool).clone();
+            labels.extend(type_labels(self.instance_type));
+            if let Some(region) = self.region {
+                labels.insert(REGION.into(), LabelState::one(region.clone()));
+            }
+            labels.extend(self.narrowed.iter().cloned());
+            labels
+        })
+    }
+
+    /// One of them, as it would be if the template did not speak of it.
+    fn by_itself(&self, key: &str) -> Option<LabelState> {
+        let Self { instance_type, region, of_pool, .. } = self;
+        match region.filter(|_| key == REGION) {
+            Some(region) => Some(LabelState::one(region.clone())),
+            None => type_label(instance_type, key).or_else(|| of_pool.get(key).cloned()),
+        }
+    }
 }
 
 /// One offering of a type.
@@ -102,7 +144,7 @@ impl<'a> Pool<'a> {
             let key = format!("{}/{}", class.group, class.kind.to_lowercase());
             own.insert(key.into(), LabelState::one(class.name.clone()));
         }
-        Self { spec, catalogue, own }
+        Self { spec, catalogue, own: Rc::new(own) }
     }
 
     /// Whether nodes of the pool can carry the label: the catalogue, the template or a requirement
@@ -199,28 +241,34 @@ impl<'a> Pool<'a> {
     /// Labels of the pool's nodes of a type; `None` if the pool's requirements exclude the type.
     fn node_labels(
         &self,
-        instance_type: &InstanceType,
+        instance_type: &'a InstanceType,
         wanted: &[&Expression],
-    ) -> Option<BTreeMap<Text, LabelState>> {
+    ) -> Option<NodeLabels<'a>> {
         // Most types are excluded by what they are, whatever else is known of such nodes.
         if wanted.iter().any(|expression| excludes(instance_type, expression)) {
             return None;
         }
-        let mut labels = self.own.clone();
-        labels.extend(type_labels(instance_type));
-        if let Some(region) = self.catalogue.region {
-            labels.insert(REGION.into(), LabelState::one(region.clone()));
-        }
+        let mut labels = NodeLabels {
+            instance_type,
+            region: self.catalogue.region,
+            of_pool: Rc::clone(&self.own),
+            narrowed: Vec::new(),
+            all: OnceCell::new(),
+        };
         for expression in wanted {
-            let narrowed = match labels.get(&expression.key) {
-                Some(state) => state.narrowed(expression),
-                None if self.catalogue.knows(&expression.key) => ABSENT.narrowed(expression),
-                None => LabelState::unknown().narrowed(expression),
+            let key = &expression.key;
+            let known = labels.narrowed.iter().position(|(own, _)| own == key);
+            let state = match known {
+                Some(place) => labels.narrowed.swap_remove(place).1,
+                None => labels.by_itself(key).unwrap_or_else(|| {
+                    if self.catalogue.knows(key) { ABSENT.clone() } else { LabelState::unknown() }
+                }),
             };
+            let narrowed = state.narrowed(expression);
             if !narrowed.is_possible() {
                 return None;
             }
-            labels.insert(expression.key.clone(), narrowed);
+            labels.narrowed.push((key.clone(), narrowed));
         }
         Some(labels)
     }
@@ -257,11 +305,11 @@ fn fitted<'a>(instance_type: &'a InstanceType, devices: &Resources) -> Equipment
 
 struct Labelled<'v> {
     market: &'v Market,
-    labels: &'v BTreeMap<Text, LabelState>,
+    labels: &'v NodeLabels<'v>,
 }
 
 impl LabelView for Labelled<'_> {
     fn state(&self, key: &str) -> &LabelState {
-        self.market.find(key).unwrap_or_else(|| self.labels.state(key))
+        self.market.find(key).unwrap_or_else(|| self.labels.get(key).unwrap_or(&ABSENT))
     }
 }
