@@ -254,6 +254,24 @@ fn capacity_that_runs_out_is_not_tried_for_three_minutes_and_the_pods_are_planne
 }
 
 #[test]
+fn a_claim_whose_record_cannot_be_deleted_keeps_its_object_and_is_launched_again() {
+    let world = world_with_a_pending_pod();
+    world.cloud.next(Launch::Throttles);
+    pass(&world, "run-1");
+    let claim = world.store.only_record().claim;
+    block_on(crate::ports::Cluster::mirror_node_claim(&world.cluster, &claim)).unwrap();
+    world.advance(2);
+    world.cloud.next(Launch::HasNone);
+    world.store.loses_next_race.set(true);
+    pass(&world, "run-2");
+    assert_eq!(world.store.only_record().claim.uid, claim.uid);
+    assert_eq!(world.cluster.listing.borrow().node_claims.len(), 1);
+    world.advance(2);
+    pass(&world, "run-3");
+    assert!(world.store.only_record().instance.is_some());
+}
+
+#[test]
 fn a_plan_that_fails_its_check_is_not_carried_out() {
     let world = world_with_a_pending_pod();
     let run = Run { core: refusing_core(), ..world.run("run-1") };

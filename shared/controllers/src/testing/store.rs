@@ -37,7 +37,7 @@ pub(crate) struct FakeStore {
     successes: RefCell<BTreeMap<FunctionName, Timestamp>>,
     /// Names of claims that cannot be read.
     pub(crate) unreadable: RefCell<Vec<Text>>,
-    /// The next update of a claim fails as if another run had been faster.
+    /// The next update or deletion of a claim fails as if another run had been faster.
     pub(crate) loses_next_race: Cell<bool>,
     /// The claims that are read next are deleted by another run right after that.
     pub(crate) deletes_what_is_read: Cell<bool>,
@@ -68,6 +68,16 @@ impl FakeStore {
 
     pub(crate) fn command_records(&self) -> Vec<CommandRecord> {
         self.commands.borrow().values().map(|row| row.record.clone()).collect()
+    }
+
+    fn lose_race(&self, name: &str) -> Result<(), PortError> {
+        if !self.loses_next_race.take() {
+            return Ok(());
+        }
+        if let Some(row) = self.claims.borrow_mut().get_mut(name) {
+            row.version = Version(row.version.0 + 1);
+        }
+        Err(failure(ErrorKind::Conflict))
     }
 
     fn check(&self, fence: &Lease) -> Result<(), PortError> {
@@ -154,16 +164,12 @@ impl ClaimStore for FakeStore {
         record: &ClaimRecord,
         expected: Version,
     ) -> Result<Version, PortError> {
-        if self.loses_next_race.take() {
-            if let Some(row) = self.claims.borrow_mut().get_mut(&record.claim.name) {
-                row.version = Version(row.version.0 + 1);
-            }
-            return Err(failure(ErrorKind::Conflict));
-        }
+        self.lose_race(&record.claim.name)?;
         update(&self.claims, &record.claim.name, record, expected)
     }
 
     async fn delete_claim(&self, name: &str, expected: Version) -> Result<(), PortError> {
+        self.lose_race(name)?;
         delete(&self.claims, name, expected)
     }
 
