@@ -37,17 +37,14 @@ use crate::steps::snapshot::{ClusterState, snapshot};
 pub(crate) use cancel_all::cancel_all;
 pub use report::{CommandChange, CommandEvent, DisruptionReport};
 
-use run_state::DisruptionRun;
+use run_state::{DisruptionRun, LOOK_INTERVAL};
 
 /// Attempts to acquire provisioning's lease before a command starts.
 const LEASE_ATTEMPTS: usize = 4;
-/// How often a cluster of [`LOOK_CLAIMS`] or fewer is looked at, where functions wake themselves:
-/// as often as Karpenter does.
-const LOOK_INTERVAL: SignedDuration = SignedDuration::from_secs(10);
 /// How long nothing has to have moved in a cluster for its schedule's runs to be enough.
 const QUIET_AFTER: SignedDuration = SignedDuration::from_mins(10);
-/// Claims that one look reads. Where there are more it comes less often, so that looking costs the
-/// same.
+/// Claims that one look reads, where functions wake themselves. Where there are more it comes less
+/// often, so that looking costs the same.
 const LOOK_CLAIMS: usize = 100;
 /// Pause between two attempts: a provisioning run holds the lease for a few seconds.
 const LEASE_ATTEMPT_PAUSE: SignedDuration = SignedDuration::from_secs(1);

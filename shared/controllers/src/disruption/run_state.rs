@@ -20,9 +20,8 @@ use crate::steps::snapshot::ClusterState;
 /// How long pods that came or went are news, once their node is consolidatable.
 const NEWS_TTL: SignedDuration = SignedDuration::from_secs(90);
 
-/// Shortest requeue interval while nodes are about to become consolidatable: that of upstream's
-/// looks.
-const PROPOSAL_INTERVAL_MIN: SignedDuration = SignedDuration::from_secs(10);
+/// Shortest interval between looks at a cluster for something to propose: Karpenter's.
+pub(super) const LOOK_INTERVAL: SignedDuration = SignedDuration::from_secs(10);
 
 /// A disruption run at work.
 pub(super) struct DisruptionRun<'a, P> {
@@ -123,7 +122,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
             })
             .min();
         if let Some(pause) = next {
-            self.requeue_after((pause - VALIDATION_WAIT).max(PROPOSAL_INTERVAL_MIN));
+            self.requeue_after((pause - VALIDATION_WAIT).max(LOOK_INTERVAL));
         }
     }
 
