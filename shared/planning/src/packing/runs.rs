@@ -14,7 +14,7 @@ use super::setup::Setup;
 use crate::feasibility::limits::Limits;
 use crate::ids::{IndexVec, ItemIx};
 use crate::model::pool::Bin;
-use crate::relaxation::RowIx;
+use crate::relaxation::{Budget, RowIx};
 use crate::work::Item;
 
 /// How many times a kind may be weighed in a packing by kinds.
@@ -138,12 +138,22 @@ impl Setup<'_, '_, '_> {
         let mut packer = Packer::new(self, limits, items, values);
         packer.relaxation = Some(relaxation);
         packer.bundle();
-        let (work, improvement, bins_max) = match self.model.snapshot.settings.search_effort {
-            SearchEffort::Quick => (QUICK_WORK_MAX, 0, QUICK_BINS_MAX),
-            SearchEffort::Full => (WORK_MAX, IMPROVEMENT_MAX, BINS_MAX),
+        let effort = self.model.snapshot.settings.search_effort;
+        let (work, bins_max) = match effort {
+            SearchEffort::Quick => (QUICK_WORK_MAX, QUICK_BINS_MAX),
+            SearchEffort::Full => (WORK_MAX, BINS_MAX),
         };
         let kinds = Kinds::of(self, relaxation, &packer.items, bins_max);
-        let nodes = kinds.best(relaxation.fractional_solution(), work, improvement);
+        let best = kinds.best(relaxation.fractional_solution(), work);
+        let nodes = match effort {
+            SearchEffort::Quick => best.into_nodes(),
+            SearchEffort::Full => {
+                let pods: usize = packer.items.iter().map(|item| item.pods.len()).sum();
+                let budget = Budget::of(u32::try_from(pods).unwrap_or(u32::MAX), effort);
+                let best = kinds.better_of_dive(best, &relaxation.dive(budget));
+                kinds.improved(best, IMPROVEMENT_MAX)
+            }
+        };
         if kinds.are_kept_apart(&packer) {
             let pods = kinds.share_pods_out(&packer, &nodes);
             packer.launch_shared_out(&kinds, &nodes, &pods);

@@ -37,6 +37,9 @@ pub(crate) struct Budget {
     pub(super) proof_nodes: u32,
     /// Updates of an offer's surrogate weights before a proof is searched for.
     pub(super) weight_steps: u32,
+    /// Further ones where these leave it open what a pattern can be worth. None where a plan is of
+    /// few nodes: one more of them costs more than such patterns save.
+    pub(super) further_steps: u32,
 }
 
 impl Budget {
@@ -54,7 +57,11 @@ impl Budget {
         proof_rows_max: 256,
         proof_nodes: 20_000,
         weight_steps: 16,
+        further_steps: 0,
     };
+
+    /// For plans of many nodes that are carried out.
+    const FULL_OF_MANY: Self = Self { further_steps: 40, ..Self::FULL };
 
     /// Dual prices without patterns: for what is only ranked by them, and for more copies than
     /// [`Self::COPIES_MAX`], where speed counts and patterns change nothing about the answer.
@@ -74,13 +81,22 @@ impl Budget {
 
     const COPIES_MAX: u32 = 50_000;
 
+    /// Of so many copies, nodes are many.
+    const MANY_COPIES: u32 = 500;
+
     const QUICK_ROWS_MAX: usize = 64;
+
+    /// Whether patterns in whole numbers are looked for too.
+    pub(super) const fn dives(&self) -> bool {
+        self.further_steps > 0
+    }
 
     /// The budget for covering this many copies.
     pub(crate) fn of(copies: u32, effort: SearchEffort) -> &'static Self {
         match effort {
             _ if copies > Self::COPIES_MAX => &Self::WITHOUT_PATTERNS,
             SearchEffort::Quick => &Self::QUICK,
+            SearchEffort::Full if copies >= Self::MANY_COPIES => &Self::FULL_OF_MANY,
             SearchEffort::Full => &Self::FULL,
         }
     }

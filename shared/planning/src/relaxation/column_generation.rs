@@ -5,7 +5,7 @@ use super::budget::Budget;
 use super::knapsack::Pattern;
 use super::master::Master;
 use super::offer::{Offer, OfferIx};
-use super::pricing::PricingEffort;
+use super::pricing::{PricingEffort, worth_of};
 use super::repair::{REPAIRS_MAX, TOLERANCE, lower};
 use super::row::{Duals, RowIx, Rows, dual_value};
 use crate::ids::IndexVec;
@@ -39,6 +39,9 @@ const GAP_MAX: f64 = 3e-3;
 
 /// Once hardly a pattern is found, branch and bound gets this many times as many nodes.
 const PRICING_NODES_GROWTH: u32 = 4;
+
+/// Passes over patterns that are known, at most.
+const KNOWN_PASSES_MAX: u32 = 8;
 
 /// A pattern is nearly worth its price from this fraction on.
 const NEARLY_WORTH: f64 = 0.985;
@@ -85,6 +88,7 @@ pub(super) fn solve(
         master: Master::new(rows, &ceilings, floors),
         patterns: Vec::new(),
         pricing_nodes: budget.pricing_nodes,
+        further_steps: budget.further_steps,
         is_skipped: IndexVec::filled(false, offers.len()),
         incumbent: Incumbent { value: dual_value(&start, rows), duals: start },
         proof_step: PROOF_STEP,
@@ -116,12 +120,14 @@ struct Incumbent {
     value: f64,
 }
 
-struct ColumnGeneration<'o> {
+pub(super) struct ColumnGeneration<'o> {
     master: Master,
     rows: &'o Rows,
     /// Patterns that entered, with the offer of each.
     patterns: Vec<(OfferIx, Pattern)>,
     pricing_nodes: u32,
+    /// See [`PricingEffort::further_steps`].
+    further_steps: u32,
     /// Offers to skip until the next full pass.
     is_skipped: IndexVec<OfferIx, bool>,
     incumbent: Incumbent,
@@ -137,6 +143,62 @@ struct Repair {
     violated: Vec<(OfferIx, Pattern)>,
     /// Offers of which no pattern is worth more any longer.
     is_feasible: IndexVec<OfferIx, bool>,
+}
+
+impl<'o> ColumnGeneration<'o> {
+    /// For what is left of rows that dual prices are known for.
+    pub(super) fn resumed(
+        rows: &'o Rows,
+        offers: &'o mut IndexVec<OfferIx, Offer>,
+        duals: Duals,
+        budget: &Budget,
+    ) -> Self {
+        let ceilings = duals.iter().map(|own| own * BOX_CEILING).collect();
+        let floors = duals.iter().map(|own| own * BOX_FLOOR).collect();
+        Self {
+            master: Master::new(rows, &ceilings, floors),
+            patterns: Vec::new(),
+            pricing_nodes: budget.pricing_nodes,
+            further_steps: 0,
+            is_skipped: IndexVec::filled(false, offers.len()),
+            incumbent: Incumbent { value: dual_value(&duals, rows), duals },
+            proof_step: PROOF_STEP,
+            rows,
+            offers,
+        }
+    }
+
+    /// Enters those of the patterns that are worth more than their offers, until none is.
+    pub(super) fn enter_known(&mut self, known: &[(OfferIx, Pattern)]) {
+        for _ in 0..KNOWN_PASSES_MAX {
+            let mut has_changed = false;
+            for (offer, pattern) in known {
+                has_changed |= self.enter(*offer, pattern.clone());
+            }
+            if !(has_changed | self.master.relax_box()) {
+                break;
+            }
+        }
+    }
+
+    /// Looks for patterns in one pass over all offers, and in further ones over those that are used
+    /// well.
+    pub(super) fn look_for_more(&mut self, passes: u32) {
+        for pass in 0..passes {
+            self.pass(pass == 0, WEIGHT_STEPS);
+            self.master.relax_box();
+        }
+    }
+
+    /// The patterns that are used, and those that were, with their levels.
+    pub(super) fn into_levels(self) -> Vec<(OfferIx, Pattern, f64)> {
+        let mut levels = vec![0.0; self.patterns.len()];
+        for (number, level) in self.master.levels() {
+            levels[number as usize] = level;
+        }
+        let patterns = self.patterns.into_iter().zip(levels);
+        patterns.map(|((offer, pattern), level)| (offer, pattern, level)).collect()
+    }
 }
 
 impl ColumnGeneration<'_> {
@@ -200,7 +262,9 @@ impl ColumnGeneration<'_> {
             if bound <= cutoff {
                 continue;
             }
-            let effort = PricingEffort { nodes: self.pricing_nodes, is_exact: false };
+            let further_steps = if is_full { self.further_steps } else { 0 };
+            let effort =
+                PricingEffort { nodes: self.pricing_nodes, is_exact: false, further_steps };
             let Some(pattern) = knapsack.improving_pattern(&duals, cutoff, effort) else {
                 // Dual prices move little from pass to pass: what was not found now is not found in
                 // the next one either.
@@ -235,8 +299,7 @@ impl ColumnGeneration<'_> {
         let duals = self.incumbent.duals;
         let columns =
             self.patterns.into_iter().zip(levels).filter_map(|((offer, pattern), level)| {
-                let worth: f64 =
-                    pattern.iter().map(|(row, count)| duals[*row] * f64::from(*count)).sum();
+                let worth = worth_of(&pattern, &duals);
                 let is_near = worth >= self.offers[offer].knapsack.price * NEARLY_WORTH;
                 (level > 0.0 || is_near).then_some(ColumnUse { offer, pattern, level })
             });
@@ -290,7 +353,9 @@ impl Repair {
             let price = knapsack.price;
             let cutoff = price * (1.0 + TOLERANCE);
             for _ in 0..REPAIRS_MAX {
-                let effort = PricingEffort { nodes: budget.pricing_nodes_max, is_exact: true };
+                let further_steps = budget.further_steps;
+                let nodes = budget.pricing_nodes_max;
+                let effort = PricingEffort { nodes, is_exact: true, further_steps };
                 let violated =
                     if knapsack.settle_weights(&self.duals, cutoff, WEIGHT_STEPS) <= cutoff {
                         None

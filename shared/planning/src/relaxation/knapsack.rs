@@ -1,6 +1,6 @@
 //! The pricing problem of one offer: a bounded knapsack with several resources.
 
-use super::row::RowIx;
+use super::row::{RowIx, Rows};
 
 /// Rows, with how many copies of each one node holds. Sorted by row; no count is zero.
 pub(super) type Pattern = Vec<(RowIx, u32)>;
@@ -10,7 +10,7 @@ pub(super) type Pattern = Vec<(RowIx, u32)>;
 pub(super) struct Item {
     /// The row.
     pub(super) row: RowIx,
-    /// The most copies that fit alone. At least one.
+    /// The most copies that fit alone. At least one, unless [capped](Knapsack::cap).
     pub(super) max: u32,
 }
 
@@ -66,6 +66,13 @@ impl Knapsack {
     pub(super) fn shares_of(&self, item: usize) -> &[f64] {
         let width = self.width();
         &self.shares[item * width..(item + 1) * width]
+    }
+
+    /// Has patterns hold no more copies of a row than it counts.
+    pub(super) fn cap(&mut self, rows: &Rows) {
+        for item in &mut self.items {
+            item.max = item.max.min(rows[item.row].count);
+        }
     }
 
     /// Whether every pattern of the other fits here.

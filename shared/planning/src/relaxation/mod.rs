@@ -24,6 +24,7 @@
 mod branch_and_bound;
 mod budget;
 mod column_generation;
+mod diving;
 mod dual_ascent;
 mod dynamic_program;
 mod greedy;
@@ -174,6 +175,16 @@ impl Relaxation {
     /// for.
     pub(crate) fn fractional_solution(&self) -> &[ColumnUse] {
         &self.fractional
+    }
+
+    /// Patterns in whole numbers that cover the rows that the relaxation was solved for, found from
+    /// the fractional solution. None where that has none or the budget leaves them out; a few copies
+    /// may be missing.
+    pub(crate) fn dive(&self, rows: &Rows, budget: &Budget) -> Vec<ColumnUse> {
+        if self.fractional.is_empty() || !budget.dives() {
+            return Vec::new();
+        }
+        diving::dive(rows, self.offers.clone(), (&self.duals, &self.fractional), budget)
     }
 
     /// Offers on which a pattern can be worth nearly the price, each with an upper bound on that

@@ -3,6 +3,7 @@
 
 use super::budget::Budget;
 use super::offer::{Offer, OfferIx};
+use super::pricing::{Highest, worth_of};
 use super::row::{Duals, RowIx, Rows};
 use crate::ids::IndexVec;
 
@@ -34,13 +35,26 @@ pub(super) fn restore_feasibility(
             let price = offer.knapsack.price;
             let cutoff = price * (1.0 + TOLERANCE);
             for _ in 0..REPAIRS_MAX {
-                let bound = offer.knapsack.dual_value_bound(duals, cutoff, budget);
+                let Highest { bound, pattern } = offer.knapsack.highest(duals, cutoff, budget);
                 if bound <= cutoff {
                     *is_feasible = true;
                     break;
                 }
-                let mut filling = offer.knapsack.surrogate_filling(duals);
-                lower(duals, rows, &mut filling, bound - price);
+                // A pattern says of which rows there is too much; what no pattern is known to be
+                // worth is only a matter of the proof.
+                let worth = pattern.as_ref().map_or(0.0, |pattern| worth_of(pattern, duals));
+                match pattern {
+                    Some(pattern) if worth > cutoff => {
+                        let copies = pattern.into_iter();
+                        let mut copies: Vec<(RowIx, f64)> =
+                            copies.map(|(row, count)| (row, f64::from(count))).collect();
+                        lower(duals, rows, &mut copies, worth - price);
+                    }
+                    _ => {
+                        let mut filling = offer.knapsack.surrogate_filling(duals);
+                        lower(duals, rows, &mut filling, bound - price);
+                    }
+                }
                 has_lowered = true;
             }
         }

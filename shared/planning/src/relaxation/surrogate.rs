@@ -26,6 +26,15 @@ pub(super) struct Ranked {
 /// This many items are sorted rather than halved.
 const SORTED_MAX: usize = 12;
 
+/// No weight is less: one of zero could never grow again.
+const WEIGHT_MIN: f64 = 1e-3;
+/// Nor less than this once the others are nearly settled.
+const REFINED_WEIGHT_MIN: f64 = 1e-4;
+
+/// How far weights move at the first refinement: the logarithm of the factor for a resource that is
+/// overdrawn by all there is of it.
+const REFINEMENT: f64 = 0.3;
+
 /// The denser of two items comes first.
 fn densest_first(a: &Ranked, b: &Ranked) -> Ordering {
     b.density.total_cmp(&a.density).then_with(|| a.item.cmp(&b.item))
@@ -133,16 +142,7 @@ impl Knapsack {
                 break;
             }
             let before = self.weights.clone();
-            let mut sum = 0.0;
-            for (weight, usage) in self.weights.iter_mut().zip(&best_usage) {
-                let exponent = step_length * (usage - 1.0).clamp(-2.0, 2.0);
-                // A weight of zero could never grow again.
-                *weight = (*weight * exponent.exp()).max(1e-3);
-                sum += *weight;
-            }
-            for weight in &mut self.weights {
-                *weight /= sum;
-            }
+            self.move_weights(&best_usage, step_length, WEIGHT_MIN);
             self.rank(duals, &mut ranked);
             let value = self.fill(&mut ranked, &mut usage);
             if value < best {
@@ -155,5 +155,45 @@ impl Knapsack {
             }
         }
         best
+    }
+
+    /// Goes on from where [`Self::settle_weights`] ends. That one takes only steps that lower the
+    /// value, and there are none where the filling changes from one side of the weights to the
+    /// other. This one takes each step, ever shorter ones, and keeps the best weights on the way
+    /// (a subgradient method, Shor 1985).
+    pub(super) fn refine_weights(&mut self, duals: &Duals, cutoff: f64, steps: u32) -> f64 {
+        let mut usage = vec![0.0; self.width()];
+        let mut ranked = Vec::with_capacity(self.items.len());
+        self.rank(duals, &mut ranked);
+        let mut best = self.fill(&mut ranked, &mut usage);
+        let mut best_weights = self.weights.clone();
+        for step in 1..=steps {
+            if best <= cutoff {
+                break;
+            }
+            let length = REFINEMENT / f64::from(step).sqrt();
+            self.move_weights(&usage, length, REFINED_WEIGHT_MIN);
+            self.rank(duals, &mut ranked);
+            let value = self.fill(&mut ranked, &mut usage);
+            if value < best {
+                best = value;
+                best_weights.clone_from(&self.weights);
+            }
+        }
+        self.weights = best_weights;
+        best
+    }
+
+    /// Moves the weights towards resources that a filling overdraws.
+    fn move_weights(&mut self, usage: &[f64], length: f64, least: f64) {
+        let mut sum = 0.0;
+        for (weight, usage) in self.weights.iter_mut().zip(usage) {
+            let exponent = length * (usage - 1.0).clamp(-2.0, 2.0);
+            *weight = (*weight * exponent.exp()).max(least);
+            sum += *weight;
+        }
+        for weight in &mut self.weights {
+            *weight /= sum;
+        }
     }
 }

@@ -152,3 +152,21 @@ fn beside_limited_capacity_dual_prices_prove_nothing() {
     let relaxation = Relaxation::solve(&rows, offers.into(), limited, IndexVec::new(), budget());
     assert!(relaxation.proven_share().abs() < f64::EPSILON);
 }
+
+#[test]
+fn a_dive_covers_every_copy_with_whole_nodes() {
+    let rows: Rows = vec![row(7, [6, 1]), row(7, [4, 1]), row(3, [10, 3])].into();
+    let relaxation = solved(&rows, 100.0, [10, 10]);
+    let many = Budget::of(1000, SearchEffort::Full);
+    let nodes = relaxation.dive(&rows, many);
+    let mut held = vec![0.0; rows.len()];
+    for node in &nodes {
+        assert!(node.level.fract() == 0.0, "{}", node.level);
+        for (row, count) in &node.pattern {
+            held[row.index()] += f64::from(*count) * node.level;
+        }
+    }
+    assert_eq!(held, [7.0, 7.0, 3.0]);
+    assert_eq!(nodes.iter().map(|node| node.level).sum::<f64>(), 10.0);
+    assert!(relaxation.dive(&rows, budget()).is_empty(), "few copies are not worth it");
+}

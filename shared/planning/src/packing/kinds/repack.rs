@@ -21,7 +21,7 @@ const BINS_MAX: usize = 96;
 const FILLS_PER_NODE: usize = 8;
 
 /// A packing by kinds, with what it comes to.
-struct Packed {
+pub(in crate::packing) struct Packed {
     /// Pods that no bin takes.
     missing: u64,
     /// Nano-USD an hour.
@@ -32,6 +32,11 @@ struct Packed {
 }
 
 impl Packed {
+    /// Its nodes.
+    pub(in crate::packing) fn into_nodes(self) -> Vec<KindNode> {
+        self.nodes
+    }
+
     /// Fewer pods without a node first, then the lower cost.
     fn is_better_than(&self, other: &Self) -> bool {
         (self.missing, self.cost) < (other.missing, other.cost)
@@ -40,14 +45,9 @@ impl Packed {
 
 impl Kinds<'_> {
     /// The cheapest of some packings: with the nodes of the fractional solution launched first, as
-    /// far as whole ones go, and without; then made cheaper a few nodes at a time. `work` is how
-    /// many times a kind may be weighed to find it, `improvement` to make it cheaper.
-    pub(in crate::packing) fn best(
-        &self,
-        columns: &[ColumnUse],
-        work: usize,
-        improvement: usize,
-    ) -> Vec<KindNode> {
+    /// far as whole ones go, and without. `work` is how many times a kind may be weighed to find
+    /// it.
+    pub(in crate::packing) fn best(&self, columns: &[ColumnUse], work: usize) -> Packed {
         let mut counts = self.counts.clone();
         let mut whole = self.whole_nodes(columns, &mut counts);
         let mut best = self.best_after(&whole, &counts, work);
@@ -61,13 +61,31 @@ impl Kinds<'_> {
                 }
             }
         }
-        if improvement == 0 {
-            return best.nodes;
+        best
+    }
+
+    /// The packing, or one of nodes that a dive found, with others for the pods that it left.
+    pub(in crate::packing) fn better_of_dive(
+        &self,
+        known: Packed,
+        columns: &[ColumnUse],
+    ) -> Packed {
+        let mut counts = self.counts.clone();
+        let nodes = self.whole_nodes(columns, &mut counts);
+        if nodes.is_empty() {
+            return known;
         }
+        let other = self.best_after(&nodes, &counts, 0);
+        if other.is_better_than(&known) { other } else { known }
+    }
+
+    /// The packing, made cheaper a few nodes at a time. `work` is how many times a kind may be
+    /// weighed for it.
+    pub(in crate::packing) fn improved(&self, best: Packed, work: usize) -> Vec<KindNode> {
         let fillings = self.fill_each(0..self.bins.len(), &self.counts, &self.values);
         let bins = promising(scores(&fillings), &best.nodes);
         let values = [self.values.clone(), best.values];
-        self.improve(best.nodes, &bins, &values, improvement)
+        self.improve(best.nodes, &bins, &values, work)
     }
 
     /// The cheapest of some packings that begin with certain nodes; `counts` are pods that these

@@ -50,6 +50,8 @@ pub(crate) struct PackingRelaxation {
     host_groups: HostGroups,
     /// Most used first.
     fractional: Vec<ColumnUse>,
+    /// By offer, what it is a node of.
+    nodes: IndexVec<OfferIx, NodeKind>,
     /// Types on which pods can be worth nearly the price, each with the most that they can be
     /// worth, in nano-USD per hour.
     well_used: FxHashMap<NodeKind, f64>,
@@ -109,6 +111,7 @@ impl PackingRelaxation {
             classes,
             host_groups,
             fractional,
+            nodes,
             well_used,
             proved: OnceLock::new(),
         })
@@ -182,6 +185,18 @@ impl PackingRelaxation {
     /// Nodes that would cost the least if fractions of nodes could be launched, most used first.
     pub(crate) fn fractional_solution(&self) -> &[ColumnUse] {
         &self.fractional
+    }
+
+    /// Nodes in whole numbers, found from the fractional solution. None where that has none; a few
+    /// pods may be missing.
+    pub(crate) fn dive(&self, budget: &Budget) -> Vec<ColumnUse> {
+        let found = self.relaxation.dive(&self.rows, budget).into_iter();
+        let node = |own: crate::relaxation::ColumnUse| ColumnUse {
+            node: self.nodes[own.offer],
+            pods: own.pattern,
+            level: own.level,
+        };
+        found.map(node).collect()
     }
 
     /// The most that pods on one node of a type can be worth at the dual prices, in nano-USD per
