@@ -178,8 +178,8 @@ impl Relaxation {
     }
 
     /// Patterns in whole numbers that cover the rows that the relaxation was solved for, found from
-    /// the fractional solution. None where that has none or the budget leaves them out; a few copies
-    /// may be missing.
+    /// the fractional solution. None where that has none or the budget leaves them out; a few
+    /// copies may be missing.
     pub(crate) fn dive(&self, rows: &Rows, budget: &Budget) -> Vec<ColumnUse> {
         if self.fractional.is_empty() || !budget.dives() {
             return Vec::new();

@@ -92,8 +92,8 @@ impl Kinds<'_> {
         sharing.pods
     }
 
-    /// Puts pods that are left on nodes with room to spare, where that is only a matter of the order
-    /// in which pods come; or has others go there that leave them their places.
+    /// Puts pods that are left on nodes with room to spare, where that is only a matter of the
+    /// order in which pods come; or has others go there that leave them their places.
     fn settle(&self, packer: &Packer, nodes: &[KindNode], sharing: &mut Sharing) {
         let items = self.items.iter().enumerate();
         let items = items.flat_map(|(kind, items)| items.iter().map(move |item| (*item, kind)));
