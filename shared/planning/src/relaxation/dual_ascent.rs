@@ -38,6 +38,10 @@ const SCARCE: f64 = 0.75;
 /// Updates of an offer's surrogate weights when it is asked whether it joins.
 const WEIGHT_STEPS: u32 = 4;
 
+/// Between rounds, resources weigh this fraction of their node at least. With few offers, slots may
+/// take all of a price until nothing else is left that factors could raise once others join.
+const RESUMED_MIN: f32 = 1e-4;
+
 /// Parts are divided by their sum once it has grown beyond this.
 const SUM_MAX: f32 = 1e12;
 
@@ -275,6 +279,9 @@ impl PriceSplits {
             let same = |before: &&ResourceSplit| before.resource == own.resource;
             if let Some(before) = before.resources.iter().find(same) {
                 own.weights[..known].copy_from_slice(&before.weights);
+            }
+            for (own, sum) in own.weights.iter_mut().zip(&self.sums) {
+                *own = own.max(sum * RESUMED_MIN);
             }
         }
     }

@@ -154,6 +154,53 @@ fn beside_limited_capacity_dual_prices_prove_nothing() {
 }
 
 #[test]
+fn copies_of_which_nodes_hold_few_make_no_other_copies_free() {
+    // Two of the first row on a node: the smallest nodes are the cheapest for it, and the largest
+    // for everything else.
+    let scattered = Row { per_node: 2, ..row(39, [500, 1000]) };
+    let rest = [(40, [2000, 2000]), (30, [500, 2000]), (60, [100, 200]), (25, [1000, 6000])];
+    let rest = rest.map(|(count, requests)| row(count, requests));
+    let rows: Rows = std::iter::once(scattered).chain(rest).collect::<Vec<_>>().into();
+    let sizes = [1, 2, 4, 8, 16];
+    let nodes = sizes.into_iter().flat_map(|size| {
+        let [cpu, memory] = [2000 * size - 100, 4000 * size - 300];
+        #[expect(clippy::cast_precision_loss, reason = "small")]
+        let price = size as f64;
+        [(68.0 * price, [cpu, memory]), (77.0 * price, [cpu, 2 * memory])]
+    });
+    let offers: Vec<Offer> =
+        nodes.map(|(price, amounts)| offer(&rows, price, amounts, u32::MAX)).collect();
+    // What all CPU costs where it is the cheapest.
+    let cpu: i64 = rows.iter().map(|row| i64::from(row.count) * row.requests[0]).sum();
+    #[expect(clippy::cast_precision_loss, reason = "small")]
+    let by_cpu = cpu as f64 * 68.0 * 16.0 / 31_900.0;
+    for effort in [SearchEffort::Quick, SearchEffort::Full] {
+        let budget = Budget::of(200, effort);
+        let offers = offers.clone().into();
+        let mut relaxation = Relaxation::solve(&rows, offers, Vec::new(), IndexVec::new(), budget);
+        let bound = relaxation.lower_bound(&rows, &mut [], budget);
+        assert!(bound >= by_cpu, "{effort:?}: {bound} of {by_cpu}");
+    }
+}
+
+#[test]
+fn refined_weights_bound_patterns_more_tightly_and_still_from_above() {
+    let requests = [[6, 1], [1, 6], [4, 3], [3, 4], [2, 2]];
+    let rows: Rows = requests.iter().map(|own| row(9, *own)).collect::<Vec<_>>().into();
+    let (mut tighter, steps) = (0, budget().weight_steps);
+    for worth in [[6.0, 6.0, 6.5, 6.5, 4.0], [6.3, 6.0, 7.0, 7.2, 3.9], [7.0, 5.0, 6.0, 7.0, 4.0]] {
+        let duals: Duals = worth.into_iter().collect();
+        let mut knapsack = offer(&rows, 10.0, [20, 19], u32::MAX).knapsack;
+        let settled = knapsack.settle_weights(&duals, 0.0, steps);
+        let refined = knapsack.refine_weights(&duals, 0.0, 40);
+        let best = branch_and_bound::search(&knapsack, &duals, 0.0, 100_000).value;
+        assert!(best <= refined && refined <= settled, "{best} {refined} {settled}");
+        tighter += u32::from(refined < settled);
+    }
+    assert!(tighter > 0, "more steps find better weights");
+}
+
+#[test]
 fn a_dive_covers_every_copy_with_whole_nodes() {
     let rows: Rows = vec![row(7, [6, 1]), row(7, [4, 1]), row(3, [10, 3])].into();
     let relaxation = solved(&rows, 100.0, [10, 10]);

@@ -7,7 +7,7 @@ use domain::taint::Taint;
 
 use crate::testing::{
     Cluster, claim_of, cluster, instance_type, listed, near, node, place_of, pod, pods_by_zone,
-    unfit,
+    spread_over, unfit,
 };
 
 const DB: (&str, &str) = ("app", "db");
@@ -155,6 +155,22 @@ fn pods_that_must_share_a_host_get_one_that_is_large_enough_for_all_of_them() {
     let plan = pods.into_iter().fold(world, Cluster::pod).plan();
     assert_eq!(plan.unschedulable, []);
     assert_eq!(claim_of(&plan, "a").name, claim_of(&plan, "c").name);
+}
+
+#[test]
+fn pods_that_keep_off_others_come_to_a_node_before_these() {
+    // Each of a keeps off hosts with two of b, and each of b off hosts with two of c: they fill
+    // four nodes if they come in this order, whatever their names.
+    for [a, b, c] in [["a", "b", "c"], ["b", "c", "a"], ["c", "a", "b"], ["c", "b", "a"]] {
+        let app = |name: &'static str| pod(name).label("app", name);
+        let plan = cluster()
+            .selling(vec![instance_type("m4", 4, 1.0)])
+            .pods(4, &app(a).cpu(1500).spread(spread_over(HOSTNAME, ("app", b))))
+            .pods(8, &app(b).cpu(500).spread(spread_over(HOSTNAME, ("app", c))))
+            .pods(12, &app(c).cpu(300))
+            .plan();
+        assert_eq!(plan.node_claims.len(), 4, "{a} before {b} before {c}");
+    }
 }
 
 #[test]
