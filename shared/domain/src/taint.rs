@@ -6,7 +6,7 @@ use std::fmt;
 
 use strum::{EnumString, IntoStaticStr, VariantArray};
 
-use crate::Text;
+use crate::{Text, Timestamp};
 
 /// `karpenter.sh/disrupted`: the node is going away.
 pub const DISRUPTED: &str = "karpenter.sh/disrupted";
@@ -70,9 +70,18 @@ impl Taint {
         Self { key: DISRUPTED.into(), value: "".into(), effect: TaintEffect::NoSchedule }
     }
 
-    /// The taint that marks a node as one of the next to go.
-    pub fn candidate() -> Self {
-        Self { key: CANDIDATE.into(), value: "".into(), effect: TaintEffect::PreferNoSchedule }
+    /// The taint that marks a node as one of the next to go, since a moment: its value, in seconds
+    /// of Unix time, as values of taints hold no colons.
+    pub fn candidate(since: Timestamp) -> Self {
+        let value = since.as_second().to_string().into();
+        Self { key: CANDIDATE.into(), value, effect: TaintEffect::PreferNoSchedule }
+    }
+
+    /// Since when it marks a node as one of the next to go. `None` for any other taint, and for one
+    /// that does not say it.
+    pub fn candidate_since(&self) -> Option<Timestamp> {
+        let seconds = self.value.parse().ok().filter(|_| &*self.key == CANDIDATE)?;
+        Timestamp::from_second(seconds).ok()
     }
 
     /// Whether pods without a toleration are kept off (a preference keeps nobody off).
@@ -144,6 +153,14 @@ mod tests {
 
     fn taint(key: &str, value: &str) -> Taint {
         Taint { key: key.into(), value: value.into(), effect: TaintEffect::NoSchedule }
+    }
+
+    #[test]
+    fn a_candidate_says_since_when_it_is_one() {
+        let since = Timestamp::from_second(1_767_603_316).unwrap();
+        assert_eq!(Taint::candidate(since).candidate_since(), Some(since));
+        assert_eq!(taint(CANDIDATE, "").candidate_since(), None, "of an older version");
+        assert_eq!(taint("team", "1767603316").candidate_since(), None);
     }
 
     #[test]

@@ -23,7 +23,10 @@ impl<P: Ports> DisruptionRun<'_, P> {
                 continue;
             }
             let patch = if is_wanted {
-                NodePatch { add_taints: vec![Taint::candidate()], ..NodePatch::default() }
+                NodePatch {
+                    add_taints: vec![Taint::candidate(self.observed.now)],
+                    ..NodePatch::default()
+                }
             } else {
                 NodePatch { remove_taints: marks, ..NodePatch::default() }
             };

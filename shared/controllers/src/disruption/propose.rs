@@ -1,8 +1,9 @@
 //! Proposing disruptions, which a later run validates.
 
-use domain::SignedDuration;
-use domain::plan::{ApprovedMove, BlockedNode, PlannedDisruption};
+use domain::plan::{ApprovedMove, BlockedNode, PlannedDisruption, VALIDATION_WAIT};
 use domain::reason::{DisruptionReason, NotDisruptable, Unconsolidatable};
+use domain::taint::Taint;
+use domain::{SignedDuration, Text, Timestamp};
 
 use super::report::CommandEvent;
 use super::run_state::DisruptionRun;
@@ -11,7 +12,7 @@ use crate::ports::{ClaimStore, Lease, Ports};
 use crate::record::claim::EndReason;
 use crate::record::command::{CommandPhase, CommandRecord};
 use crate::run::change_claim;
-use crate::steps::command::{checked, validation_wait};
+use crate::steps::command::{Proposal, checked, proposal};
 
 /// Most events about blocked nodes in one run; the report has them all.
 const BLOCKED_EVENTS_MAX: usize = 100;
@@ -59,9 +60,23 @@ impl<P: Ports> DisruptionRun<'_, P> {
             id: format!("{now}-{number}").into(),
             disruption: disruption.clone(),
             candidates: self.candidates(disruption)?,
-            proposed: now,
+            proposed: self.planned_since(disruption),
             phase: CommandPhase::Proposed,
         })
+    }
+
+    /// Since when every plan has had it that these nodes go: all of them were marked by then. What
+    /// is beyond the wait for validation makes no difference.
+    fn planned_since(&self, disruption: &PlannedDisruption) -> Timestamp {
+        let now = self.observed.now;
+        let nodes = &self.observed.listing.objects.nodes;
+        let marked_since = |name: &Text| {
+            let node = nodes.iter().find(|own| own.name == *name)?;
+            node.taints.iter().find_map(Taint::candidate_since)
+        };
+        let since: Option<Vec<Timestamp>> = disruption.nodes.iter().map(marked_since).collect();
+        let since = since.and_then(|own| own.into_iter().max()).unwrap_or(now);
+        since.clamp(now - VALIDATION_WAIT, now)
     }
 
     async fn store(&mut self, command: &CommandRecord, lease: &Lease) {
@@ -69,7 +84,10 @@ impl<P: Ports> DisruptionRun<'_, P> {
         let operation = || format!("write command {}", command.id);
         if self.report.problems.record(operation, created).is_some() {
             self.record_change(command, CommandEvent::Proposed);
-            self.requeue_after(validation_wait(command.disruption.reason));
+            let Proposal::Waits(wait) = proposal(command, self.observed.now) else {
+                return self.requeue_after(SignedDuration::ZERO);
+            };
+            self.requeue_after(wait);
         }
     }
 
@@ -93,7 +111,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
     }
 
     /// The claims of the nodes; `None` unless each has one.
-    fn candidates(&self, disruption: &PlannedDisruption) -> Option<Vec<domain::Text>> {
+    fn candidates(&self, disruption: &PlannedDisruption) -> Option<Vec<Text>> {
         disruption
             .nodes
             .iter()

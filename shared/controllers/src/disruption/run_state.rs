@@ -103,27 +103,25 @@ impl<P: Ports> DisruptionRun<'_, P> {
             || !self.observed.claims.iter().all(|claim| is_settled(&claim.record))
     }
 
-    /// Requeues when the next node can be proposed, as long before it becomes consolidatable as
+    /// Requeues when the next nodes can be proposed, as long before they become consolidatable as
     /// validation takes, so that a node that has lost its pods does not wait for the next scheduled
-    /// invocation; not before others have come up that can be proposed with it.
+    /// invocation. Nodes that come up within ten seconds of each other are proposed together, once
+    /// all of them can be.
     pub(super) fn requeue_when_consolidatable(&mut self) {
         let pools = &self.observed.listing.objects.node_pools;
         let is_kept =
             |claim: &&NodeClaim| claim.deleted.is_none() && claim.is(ConditionType::Initialized);
-        let next = self
-            .snapshot
-            .node_claims
-            .iter()
-            .filter(is_kept)
-            .filter_map(|claim| {
-                let name = claim.node_pool()?;
-                let pool = pools.iter().find(|pool| pool.name == *name);
-                consolidatable_in(claim, pool, self.observed.now)
-            })
-            .min();
-        if let Some(pause) = next {
-            self.requeue_after((pause - VALIDATION_WAIT).max(LOOK_INTERVAL));
-        }
+        let pauses = self.snapshot.node_claims.iter().filter(is_kept).filter_map(|claim| {
+            let name = claim.node_pool()?;
+            let pool = pools.iter().find(|pool| pool.name == *name);
+            let left = consolidatable_in(claim, pool, self.observed.now)?;
+            Some(left - VALIDATION_WAIT).filter(SignedDuration::is_positive)
+        });
+        let pauses: Vec<SignedDuration> = pauses.collect();
+        let Some(first) = pauses.iter().copied().min() else { return };
+        let is_near = |pause: &SignedDuration| *pause <= first + LOOK_INTERVAL;
+        let last = pauses.into_iter().filter(is_near).max();
+        self.requeue_after(last.unwrap_or(first));
     }
 
     pub(super) fn requeue_after(&mut self, pause: SignedDuration) {

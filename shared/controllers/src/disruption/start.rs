@@ -35,9 +35,6 @@ const BUDGET_AWAITED_MAX: SignedDuration = SignedDuration::from_mins(1);
 /// Requeue interval during that time.
 const BUDGET_REQUEUE_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
 
-/// Requeue interval while `consolidateAfter` of a proposed node is about to pass.
-const WINDOW_REQUEUE_INTERVAL: SignedDuration = SignedDuration::from_secs(1);
-
 /// The claims of a command's replacements.
 #[derive(Default)]
 struct Replacements {
@@ -76,10 +73,12 @@ impl<P: Ports> DisruptionRun<'_, P> {
                 self.is_proposal_open = true;
                 return self.requeue_after(BUDGET_REQUEUE_INTERVAL);
             }
-            Err(NotDisruptable::ConsolidateAfter { .. }) if self.is_young(&command.record) => {
+            Err(NotDisruptable::ConsolidateAfter { left, .. })
+                if left <= self.patience(&command.record) =>
+            {
                 // It was proposed while `consolidateAfter` had almost passed.
                 self.is_proposal_open = true;
-                return self.requeue_after(WINDOW_REQUEUE_INTERVAL);
+                return self.requeue_after(left);
             }
             Err(refusal) => {
                 self.reject(&command, EventReason::ConsolidationRejected, &refusal.to_string());
@@ -112,8 +111,10 @@ impl<P: Ports> DisruptionRun<'_, P> {
         }
     }
 
-    fn is_young(&self, command: &CommandRecord) -> bool {
-        self.observed.now.duration_since(command.proposed) < VALIDATION_WAIT * 2
+    /// For how long a proposal may still wait for `consolidateAfter` to pass: twice as long as for
+    /// its validation, which pods that come and go by themselves seldom outlast.
+    fn patience(&self, command: &CommandRecord) -> SignedDuration {
+        VALIDATION_WAIT * 3 - self.observed.now.duration_since(command.proposed)
     }
 
     fn is_any_node_leaving(&self) -> bool {

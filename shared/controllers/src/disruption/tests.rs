@@ -128,7 +128,7 @@ fn between_scheduled_runs_only_news_is_planned_for() {
 }
 
 #[test]
-fn nodes_in_their_consolidate_after_bring_a_run_every_ten_seconds_at_most() {
+fn a_node_brings_a_run_when_it_is_about_to_become_consolidatable() {
     let seconds = SignedDuration::from_secs;
     let world = world_with_an_empty_node();
     world.cluster.add_pods([pod_on("web-0", &world.node())]);
@@ -136,10 +136,46 @@ fn nodes_in_their_consolidate_after_bring_a_run_every_ten_seconds_at_most() {
         pool.disruption.consolidate_after = NeverOr::After(seconds(60));
     }
     assert_eq!(run_once(&world, "run-1").requeue_after, Some(seconds(60) - VALIDATION_WAIT));
-    for (past, next) in [(30, Some(15)), (14, Some(10)), (7, Some(10)), (9, None)] {
+    for (past, next) in [(30, Some(15)), (14, Some(1)), (1, None), (15, None)] {
         world.advance(past);
         let report = run_once(&world, &format!("run after {past}"));
         assert_eq!(report.requeue_after, next.map(seconds), "after {past} s more");
+    }
+}
+
+#[test]
+fn nodes_that_become_consolidatable_within_ten_seconds_are_proposed_together() {
+    let seconds = SignedDuration::from_secs;
+    let world = world_with_an_empty_node();
+    for name in ["soon", "later"] {
+        add_node(&world, name);
+    }
+    for pool in &mut world.cluster.listing.borrow_mut().objects.node_pools {
+        pool.disruption.consolidate_after = NeverOr::After(seconds(60));
+    }
+    let nodes = world.cluster.listing.borrow().objects.nodes.clone();
+    for (number, node) in nodes.iter().enumerate() {
+        world.cluster.add_pods([pod_on(&format!("web-{number}"), node)]);
+        let _report = run_once(&world, &format!("run-{number}"));
+        world.advance(8);
+    }
+    // The first in 21 seconds, the others in 29 and in 37.
+    assert_eq!(run_once(&world, "run-3").requeue_after, Some(seconds(29)));
+}
+
+#[test]
+fn what_plans_have_had_go_for_long_is_validated_at_once() {
+    for (marked, wait) in [(60, 0), (15, 0), (5, 10), (0, 15)] {
+        let world = world_with_an_empty_node();
+        world.advance(100);
+        let since = at(100 - marked);
+        world.cluster.change_node(|node| node.taints.push(Taint::candidate(since)));
+        let report = run_once(&world, "run-1");
+        assert_eq!(what(&report), [&CommandEvent::Proposed], "marked for {marked} s");
+        assert_eq!(report.requeue_after, Some(SignedDuration::from_secs(wait)), "{marked} s");
+        world.advance(wait);
+        let report = run_once(&world, "run-2");
+        assert_eq!(what(&report), [&CommandEvent::Started(vec![]), &CommandEvent::Ended]);
     }
 }
 
@@ -392,7 +428,7 @@ fn looking_ahead() -> Core {
 #[test]
 fn nodes_that_go_next_are_marked_and_those_that_do_not_are_unmarked() {
     let world = world_with_an_empty_node();
-    let marked = |world: &World| world.node().taints.iter().any(|own| *own == Taint::candidate());
+    let marked = |world: &World| world.node().taints.contains(&Taint::candidate(at(0)));
     let run = Run { core: looking_ahead(), ..world.run("run-1") };
     let report = block_on(disrupt(&world, &run)).unwrap().ran().unwrap();
     assert_eq!(what(&report), [&CommandEvent::Proposed], "ahead of the budget");

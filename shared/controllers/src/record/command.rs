@@ -12,7 +12,8 @@ pub struct CommandRecord {
     pub disruption: PlannedDisruption,
     /// The claims of its nodes, in the order of `disruption.nodes`.
     pub candidates: Vec<Text>,
-    /// When it was proposed.
+    /// Since when it has been planned: since it was proposed, or since before that, where all its
+    /// nodes were marked as the next to go by then.
     pub proposed: Timestamp,
     /// Its phase.
     pub phase: CommandPhase,

@@ -65,7 +65,8 @@ fn what_budgets_allow_next_is_proposed_while_a_disruption_is_under_way() {
 
 #[test]
 fn pods_move_to_nodes_that_just_took_others_where_it_is_known_which_go_next() {
-    let mark = |own: &mut domain::node::Node| own.taints.push(Taint::candidate());
+    let mark =
+        |own: &mut domain::node::Node| own.taints.push(Taint::candidate(crate::testing::now()));
     let of = |next: NodeMaker| {
         let world = waiting_ten_minutes(cluster())
             .selling(vec![instance_type("m.xlarge", 4, 0.20)])
