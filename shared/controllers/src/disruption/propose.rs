@@ -66,7 +66,8 @@ impl<P: Ports> DisruptionRun<'_, P> {
     }
 
     /// Since when every plan has had it that these nodes go: all of them were marked by then. What
-    /// is beyond the wait for validation makes no difference.
+    /// is beyond the wait for validation makes no difference. Since now where a proposal has just
+    /// been rejected: where plans and validation disagree, each would follow the other at once.
     fn planned_since(&self, disruption: &PlannedDisruption) -> Timestamp {
         let now = self.observed.now;
         let nodes = &self.observed.listing.objects.nodes;
@@ -75,6 +76,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
             node.taints.iter().find_map(Taint::candidate_since)
         };
         let since: Option<Vec<Timestamp>> = disruption.nodes.iter().map(marked_since).collect();
+        let since = since.filter(|_| !self.has_rejected());
         let since = since.and_then(|own| own.into_iter().max()).unwrap_or(now);
         since.clamp(now - VALIDATION_WAIT, now)
     }

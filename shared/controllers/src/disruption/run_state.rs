@@ -78,6 +78,13 @@ impl<P: Ports> DisruptionRun<'_, P> {
         });
     }
 
+    /// Whether a proposal was rejected in this run.
+    pub(super) fn has_rejected(&self) -> bool {
+        let is_rejection =
+            |what| matches!(what, &CommandEvent::Rejected(_) | CommandEvent::Refused(_));
+        self.report.changes.iter().any(|change| is_rejection(&change.what))
+    }
+
     /// Whether a plan may differ from the last. Where nothing is in flight, and pods have neither
     /// come nor gone of late, planning is left to the schedule's runs: what time alone brings is
     /// not urgent.

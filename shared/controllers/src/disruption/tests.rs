@@ -180,6 +180,30 @@ fn what_plans_have_had_go_for_long_is_validated_at_once() {
 }
 
 #[test]
+fn what_was_just_rejected_waits_again_though_plans_have_had_it_go_for_long() {
+    let world = world_with_a_node_to_replace("Underutilized");
+    world.advance(100);
+    world.cluster.change_node(|node| node.taints.push(Taint::candidate(at(0))));
+    let refuse = |_: &ClusterSnapshot, _: &PlannedDisruption| Err(NotDisruptable::Nominated);
+    let going = |snapshot: &ClusterSnapshot| {
+        let plan = (crate::testing::core::core().propose)(snapshot);
+        Plan {
+            candidates: plan.disruptions.iter().flat_map(|own| own.nodes.clone()).collect(),
+            ..plan
+        }
+    };
+    let core = Core { propose: going, validate: refuse, ..crate::testing::core::core() };
+    let mut waits = Vec::new();
+    for id in ["run-1", "run-2"] {
+        let run = Run { core, ..world.run(id) };
+        let report = block_on(disrupt(&world, &run)).unwrap().ran().unwrap();
+        assert_eq!(what(&report).last(), Some(&&CommandEvent::Proposed), "{id}");
+        waits.push(report.requeue_after.unwrap());
+    }
+    assert_eq!(waits, [SignedDuration::ZERO, VALIDATION_WAIT]);
+}
+
+#[test]
 fn a_proposal_that_no_longer_holds_is_forgotten() {
     let world = world_with_an_empty_node();
     let _report = run_once(&world, "run-1");
