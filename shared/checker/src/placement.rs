@@ -60,6 +60,7 @@ fn scheduled_pod(snapshot: &ClusterSnapshot, key: &PodKey) -> Option<Pod> {
         marked_unschedulable: false,
         do_not_disrupt: None,
         deletion_cost: None,
+        managed_deletion_cost: 0,
         is_mirror: false,
         capacity_provisioned: None,
         virtual_of: None,

@@ -68,9 +68,9 @@ pub(crate) async fn hold_back_launches<P: Ports>(
         return Ok((records, None));
     }
     let mut tally = Tally::read(ports.store(), Counted::Launches).await?;
-    let prices: Vec<UsdPerHour> = records.iter().map(price).collect();
+    let prices: Vec<UsdPerHour> = records.iter().map(ClaimRecord::price).collect();
     let running = observed.claims.iter().map(|claim| &claim.record);
-    let running = running.filter(|record| record.ending.is_none()).map(price).sum();
+    let running = running.filter(|record| record.ending.is_none()).map(ClaimRecord::price).sum();
     let when = (ports.clock().now(), run.urgency);
     let (count, fuse) = fuses.launches(&tally.recent, when, running, &prices);
     let count = if share == Share::All && fuse.is_some() { 0 } else { count };
@@ -92,13 +92,6 @@ fn pools(records: &[ClaimRecord]) -> Vec<Text> {
     let pools: BTreeSet<Text> =
         records.iter().filter_map(|own| own.claim.node_pool().cloned()).collect();
     pools.into_iter().collect()
-}
-
-/// What an instance of a claim costs: as launched, or as planned.
-fn price(record: &ClaimRecord) -> UsdPerHour {
-    let launched = record.instance.as_ref().and_then(|instance| instance.price);
-    let planned = || record.launch.offerings.first().map(|offering| offering.price);
-    launched.or_else(planned).unwrap_or_default()
 }
 
 impl HeldBack {

@@ -7,6 +7,7 @@
 pub mod admission;
 pub mod claim_cache;
 pub mod core;
+mod deletion_cost;
 pub mod disruption;
 pub mod event;
 pub mod handback;
@@ -18,6 +19,7 @@ pub mod lifecycle;
 pub mod node_classes;
 mod nomination;
 pub mod pod_fingerprints;
+mod pod_writes;
 pub mod ports;
 pub mod provisioning;
 pub mod record;

@@ -31,6 +31,7 @@ use domain::rollout::RolloutObstacle;
 use domain::{SignedDuration, Text, Timestamp};
 use rustc_hash::FxHashMap;
 
+use crate::deletion_cost::write_pod_deletion_costs;
 use crate::event::Event;
 use crate::holding_back::Tally;
 use crate::lease::with_lease;
@@ -148,8 +149,7 @@ pub(crate) async fn advance_under<P: Ports>(
     lifecycle.report_held_back();
     lifecycle.say_why_gone().await;
     if admission.scope == Scope::All {
-        lifecycle.update_pools().await;
-        lifecycle.tag(run.cluster).await;
+        lifecycle.follow_up(run).await;
     }
     if admission.scope == Scope::All && !is_over(ports, run) {
         match unmanaged {
@@ -247,6 +247,14 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         let mut claims: Vec<_> = claims.filter(|claim| self.is_in_scope(&claim.record)).collect();
         claims.sort_by_key(|claim| (claim.record.ending.is_none(), &claim.record.claim.name));
         claims
+    }
+
+    /// Writes what follows from the claims: deletion costs of pods, status of NodePools, tags.
+    async fn follow_up(&mut self, run: &Run<'_>) {
+        let problems = write_pod_deletion_costs(self.ports, run, self.observed).await;
+        self.report.problems.0.extend(problems.0);
+        self.update_pools().await;
+        self.tag(run.cluster).await;
     }
 
     async fn step(&mut self, claim: &Versioned<ClaimRecord>) {

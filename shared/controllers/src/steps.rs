@@ -18,6 +18,7 @@ pub mod launch_outcome;
 pub mod mirror;
 pub mod node_class_status;
 pub mod planned_pods;
+pub mod pod_deletion_cost;
 pub mod pod_events;
 pub mod pod_nomination;
 pub mod pool_status;

@@ -61,6 +61,9 @@ pub const PLACEMENT_GROUP_ID: &str = "karpenter.k8s.aws/placement-group-id";
 pub const DO_NOT_SYNC_TAINTS: &str = "karpenter.sh/do-not-sync-taints";
 /// `controller.kubernetes.io/pod-deletion-cost`, an annotation of pods.
 pub const POD_DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
+/// `outrigger.dev/pod-deletion-cost`, an annotation of pods: the deletion cost that Outrigger
+/// wrote. Where the pod's own annotation says something else, that is its user's.
+pub const MANAGED_POD_DELETION_COST: &str = "outrigger.dev/pod-deletion-cost";
 /// The finalizer of Nodes and NodeClaims, `karpenter.sh/termination`.
 pub const TERMINATION_FINALIZER: &str = "karpenter.sh/termination";
 /// Annotation of a NodeClaim: when its drain ends by force, RFC 3339.

@@ -74,8 +74,11 @@ pub struct Pod {
     pub marked_unschedulable: bool,
     /// Annotation `karpenter.sh/do-not-disrupt`.
     pub do_not_disrupt: Option<DoNotDisrupt>,
-    /// Annotation `controller.kubernetes.io/pod-deletion-cost`.
+    /// Annotation `controller.kubernetes.io/pod-deletion-cost`, as users set it.
     pub deletion_cost: Option<i32>,
+    /// The same annotation, where Outrigger set it so that ReplicaSets that shrink lose pods of the
+    /// same nodes; 0 where it did not. It says nothing of what an eviction costs.
+    pub managed_deletion_cost: i32,
     /// Annotation `kubernetes.io/config.mirror`: a static pod of a kubelet.
     pub is_mirror: bool,
     /// Annotation `CapacityProvisioned`: what Fargate gave it. Boxed, since clusters have thousands
@@ -99,6 +102,16 @@ impl Pod {
     /// Neither terminal nor being deleted.
     pub fn is_active(&self) -> bool {
         !self.is_terminal() && !self.is_terminating()
+    }
+
+    /// How dear the pod is when its ReplicaSet shrinks: the cheapest ones go first. 0 where nobody
+    /// has said.
+    ///
+    /// Source: [Pod deletion cost].
+    ///
+    /// [Pod deletion cost]: https://kubernetes.io/docs/concepts/workloads/controllers/replicaset
+    pub fn scale_down_cost(&self) -> i32 {
+        self.deletion_cost.unwrap_or(self.managed_deletion_cost)
     }
 
     /// Owned by a DaemonSet.

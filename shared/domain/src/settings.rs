@@ -74,6 +74,10 @@ pub struct FeatureGates {
     /// `PodNomination`: pods are nominated to the nodes that were planned for them. Karpenter has
     /// no such gate.
     pub pod_nomination: bool,
+    /// `PodDeletionCostManagement`: pods of ReplicaSets bear a deletion cost by their nodes, so
+    /// that ReplicaSets that shrink lose pods of the same nodes. Off: what is left of a ReplicaSet
+    /// then runs on fewer nodes. Upstream has proposed a gate of that name.
+    pub pod_deletion_cost_management: bool,
 }
 
 impl Default for FeatureGates {
@@ -87,6 +91,7 @@ impl Default for FeatureGates {
             capacity_buffer: true,
             rollout_eviction: false,
             pod_nomination: true,
+            pod_deletion_cost_management: false,
         }
     }
 }
@@ -96,7 +101,7 @@ impl Default for FeatureGates {
 pub enum FeatureGateError {
     /// No feature has this name.
     #[error(
-        "{0:?} is no feature gate: they are SpotToSpotConsolidation, NodeRepair, ReservedCapacity, NodeOverlay, StaticCapacity, CapacityBuffer, RolloutEviction, PodNomination"
+        "{0:?} is no feature gate: they are SpotToSpotConsolidation, NodeRepair, ReservedCapacity, NodeOverlay, StaticCapacity, CapacityBuffer, RolloutEviction, PodNomination, PodDeletionCostManagement"
     )]
     Unknown(String),
     /// The value is neither true nor false.
@@ -119,6 +124,7 @@ impl FeatureGates {
                 "CapacityBuffer" => &mut self.capacity_buffer,
                 "RolloutEviction" => &mut self.rollout_eviction,
                 "PodNomination" => &mut self.pod_nomination,
+                "PodDeletionCostManagement" => &mut self.pod_deletion_cost_management,
                 other => return Err(FeatureGateError::Unknown(other.to_owned())),
             };
             *gate = value

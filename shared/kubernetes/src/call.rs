@@ -119,6 +119,13 @@ impl Call {
         self.body(operations)
     }
 
+    /// Sets a body of the fields that are to be ours (server-side apply).
+    pub(crate) fn applied(mut self, fields: &Json) -> Self {
+        // JSON is YAML; the type of its own for JSON is not known to every version.
+        self.content_type = "application/apply-patch+yaml";
+        self.body(fields)
+    }
+
     /// Accepts some refusals as an answer: one by a PodDisruptionBudget must not be retried.
     pub(crate) fn once_answered(mut self, is_answer: fn(&Refusal) -> bool) -> Self {
         self.is_answer = is_answer;

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use controllers::event::Event;
 use controllers::ports::cluster::{
-    ControlsObject, NamespacedRef, NodeClassUpdate, NodePatch, NodePoolUpdate, PodNomination,
-    VolumeAttachment, WorkloadRef,
+    ControlsObject, NamespacedRef, NodeClassUpdate, NodePatch, NodePoolUpdate, PodDeletionCost,
+    PodNomination, VolumeAttachment, WorkloadRef,
 };
 use controllers::ports::{
     Cluster, ClusterListing, Demand, Eviction, NodeRef, ObjectRef, PodRef, PortError,
@@ -208,6 +208,10 @@ impl Cluster for KubernetesCluster {
 
     async fn nominate_pod(&self, nomination: &PodNomination) -> Result<(), PortError> {
         self.connection.nominate_pod(nomination).await
+    }
+
+    async fn set_pod_deletion_cost(&self, change: &PodDeletionCost) -> Result<(), PortError> {
+        self.connection.set_pod_deletion_cost(change).await
     }
 
     async fn delete_pod(&self, pod: &PodRef, grace_seconds: u32) -> Result<(), PortError> {

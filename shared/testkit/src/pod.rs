@@ -39,6 +39,7 @@ pub fn pod(name: impl Into<Text>) -> PodBuilder {
         marked_unschedulable: false,
         do_not_disrupt: None,
         deletion_cost: None,
+        managed_deletion_cost: 0,
         is_mirror: false,
         capacity_provisioned: None,
         virtual_of: None,

@@ -21,6 +21,7 @@ mod recordings;
 mod rig;
 mod rollouts;
 mod safety;
+mod scale_down;
 mod slow;
 mod strict;
 mod upgrade;
@@ -35,7 +36,7 @@ pub(super) use upgrade::OTHER_VERSION;
 /// first, so that none is left running when all others are done; those that run alone come last, so
 /// that nobody waits for them.
 pub(super) fn all() -> Vec<(String, Case)> {
-    let groups: [(&str, &[Case]); 36] = [
+    let groups: [(&str, &[Case]); 37] = [
         ("crashes", crashes::CASES),
         ("lifecycle", lifecycle::CASES),
         ("safety", safety::fuses::CASES),
@@ -45,6 +46,7 @@ pub(super) fn all() -> Vec<(String, Case)> {
         ("safety", safety::observing::CASES),
         ("safety", safety::uninstalling::CASES),
         ("landing", landing::CASES),
+        ("scale_down", scale_down::CASES),
         ("wakes", wakes::CASES),
         ("heartbeats", heartbeats::CASES),
         ("idle", idle::CASES),

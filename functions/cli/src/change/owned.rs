@@ -73,7 +73,7 @@ fn stays_rank(is: &WorkloadObject, pod: &Pod) -> impl Ord + use<> {
         ordinal.flatten(),
         pod.node_name.is_none(),
         pod.ready == Some(false),
-        Reverse(pod.deletion_cost.unwrap_or(0)),
+        Reverse(pod.scale_down_cost()),
         pod.created,
         pod.key.name.clone(),
     )

@@ -103,6 +103,62 @@ fn a_nomination_that_kube_scheduler_clears_is_made_again_before_the_node_takes_p
     assert_eq!(nominated, Some(world.node().name));
 }
 
+/// A world with an initialized claim and so many pods of a ReplicaSet on its node.
+fn world_of_replicas(count: usize) -> World {
+    let world = initialized_world();
+    let node = world.node();
+    let owner = Owner { kind: OwnerKind::ReplicaSet, name: "web".into(), uid: "uid-web".into() };
+    let pods = (0..count).map(|number| Pod {
+        owner: Some(owner.clone()),
+        ..pod_on(&format!("web-{number:04}"), &node)
+    });
+    world.cluster.listing.borrow_mut().objects.pods = pods.collect();
+    world
+}
+
+fn pods_with_a_deletion_cost(world: &World) -> usize {
+    let listing = world.cluster.listing.borrow();
+    listing.objects.pods.iter().filter(|pod| pod.managed_deletion_cost != 0).count()
+}
+
+/// A run that writes deletion costs.
+fn run_with_deletion_costs(world: &World) -> LifecycleReport {
+    let mut settings = world.run("").settings.clone();
+    settings.feature_gates.pod_deletion_cost_management = true;
+    let run = Run { settings: &settings, ..world.run("lifecycle") };
+    let outcome = block_on(advance(world, &run)).unwrap();
+    outcome.ran().expect("no other run holds the lease")
+}
+
+#[test]
+fn pods_get_deletion_costs_five_hundred_in_a_run() {
+    let world = world_of_replicas(600);
+    assert!(run_with_deletion_costs(&world).problems.0.is_empty());
+    assert_eq!(pods_with_a_deletion_cost(&world), 500);
+    assert!(run_with_deletion_costs(&world).problems.0.is_empty());
+    assert_eq!(pods_with_a_deletion_cost(&world), 600);
+}
+
+#[test]
+fn without_the_feature_gate_no_deletion_cost_is_written() {
+    let world = world_of_replicas(1);
+    assert!(run_once(&world).problems.0.is_empty());
+    assert_eq!(pods_with_a_deletion_cost(&world), 0);
+}
+
+#[test]
+fn that_deletion_costs_may_not_be_written_is_said_once() {
+    let said = |kind| {
+        let world = world_of_replicas(40);
+        world.cluster.deletion_costs_refused.set(Some(kind));
+        run_with_deletion_costs(&world).problems.0.len()
+    };
+    assert_eq!(said(ErrorKind::Denied), 1);
+    assert_eq!(said(ErrorKind::Throttled), 40);
+    // Somebody else has set it, or the pod is gone: the next run sees that.
+    assert_eq!(said(ErrorKind::Conflict) + said(ErrorKind::NotFound), 0);
+}
+
 #[test]
 fn a_step_taken_twice_changes_nothing_more() {
     let world = initialized_world();

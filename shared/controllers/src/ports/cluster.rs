@@ -97,6 +97,15 @@ pub trait Cluster {
     /// `NotFound` when there is no pod of that name and uid.
     async fn nominate_pod(&self, nomination: &PodNomination) -> Result<(), PortError>;
 
+    /// Writes the deletion cost of a pod, which its ReplicaSet reads when it shrinks, and that it
+    /// is ours ([`domain::label::MANAGED_POD_DELETION_COST`]).
+    ///
+    /// # Errors
+    ///
+    /// `Conflict` when somebody else has set it; `NotFound` when there is no pod of that name and
+    /// uid.
+    async fn set_pod_deletion_cost(&self, change: &PodDeletionCost) -> Result<(), PortError>;
+
     /// Deletes a pod regardless of PodDisruptionBudgets, with a grace period of at least 1 s. A pod
     /// that is gone counts as deleted.
     async fn delete_pod(&self, pod: &PodRef, grace_seconds: u32) -> Result<(), PortError>;
@@ -393,6 +402,15 @@ pub struct PodNomination {
     pub seen: Option<Text>,
     /// The node to nominate it to; `None` takes the nomination back.
     pub node: Option<Text>,
+}
+
+/// A change of what a pod costs to delete.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PodDeletionCost {
+    /// The pod.
+    pub pod: PodRef,
+    /// The cost; of one ReplicaSet, the pods of lower cost go first.
+    pub cost: i32,
 }
 
 /// Changes of a Node. Empty fields change nothing.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use domain::label::Labels;
+use domain::money::UsdPerHour;
 use domain::node_claim::{ConditionType, NodeClaim};
 use domain::pod::PodKey;
 use domain::reason::DisruptionReason;
@@ -105,6 +106,13 @@ impl ClaimRecord {
     /// The claim's name.
     pub fn name(&self) -> &Text {
         &self.claim.name
+    }
+
+    /// What its instance costs: as launched, or as planned.
+    pub fn price(&self) -> UsdPerHour {
+        let launched = self.instance.as_ref().and_then(|instance| instance.price);
+        let planned = || self.launch.offerings.first().map(|offering| offering.price);
+        launched.or_else(planned).unwrap_or_default()
     }
 
     /// Its phase.

@@ -28,8 +28,8 @@ use crate::ports::cloud::{
 };
 use crate::ports::cluster::{
     Cluster, ClusterListing, ControlsObject, Demand, Eviction, FinalizerChange, NamespacedRef,
-    NodeClaimObject, NodeClassUpdate, NodePatch, NodePoolUpdate, ObjectRef, PodNomination,
-    VolumeAttachment, WorkloadRef,
+    NodeClaimObject, NodeClassUpdate, NodePatch, NodePoolUpdate, ObjectRef, PodDeletionCost,
+    PodNomination, VolumeAttachment, WorkloadRef,
 };
 use crate::ports::error::{ErrorKind, PortError};
 use crate::ports::{ClaimPlace, ClaimStore, Clock, NodeRef, PodRef, Ports, Wake, Wakes};
@@ -452,6 +452,8 @@ pub(crate) struct FakeCluster {
     pub(crate) attachments: RefCell<Vec<VolumeAttachment>>,
     /// How many nominations kube-scheduler clears again, since it tries the pod and finds no room.
     pub(crate) nominations_cleared: Cell<usize>,
+    /// How deletion costs of pods are refused, where they are.
+    pub(crate) deletion_costs_refused: Cell<Option<ErrorKind>>,
     /// How often the status of a CapacityBuffer was written.
     pub(crate) buffers_written: Cell<usize>,
     /// Deployments, by the names of their ReplicaSets.
@@ -628,6 +630,19 @@ impl Cluster for FakeCluster {
         if left == 0 {
             own.nominated_node_name.clone_from(node);
         }
+        Ok(())
+    }
+
+    async fn set_pod_deletion_cost(&self, change: &PodDeletionCost) -> Result<(), PortError> {
+        if let Some(kind) = self.deletion_costs_refused.get() {
+            return Err(PortError::new(kind, "set deletion cost", "no"));
+        }
+        let mut listing = self.listing.borrow_mut();
+        let own = listing.objects.pods.iter_mut().find(|own| PodRef::from(&**own) == change.pod);
+        let Some(own) = own else {
+            return Err(PortError::new(ErrorKind::NotFound, "set deletion cost", "it is gone"));
+        };
+        own.managed_deletion_cost = change.cost;
         Ok(())
     }
 

@@ -1,9 +1,11 @@
-//! Evictions of pods, deletions that bypass PodDisruptionBudgets, and nominations to nodes.
+//! Evictions of pods, deletions that bypass PodDisruptionBudgets, nominations to nodes, and
+//! deletion costs.
 //!
 //! Source: <https://kubernetes.io/docs/concepts/scheduling-eviction/api-eviction/>.
 
-use controllers::ports::cluster::PodNomination;
+use controllers::ports::cluster::{PodDeletionCost, PodNomination};
 use controllers::ports::{ErrorKind, Eviction, PodRef, PortError};
+use domain::label::{MANAGED_POD_DELETION_COST, POD_DELETION_COST};
 use http::StatusCode;
 use serde_json::json;
 
@@ -72,6 +74,39 @@ impl Connection {
                 let cause = "it is bound by now, or nominated by somebody else";
                 Err(PortError::new(ErrorKind::Conflict, call.to_string(), cause))
             }
+            Err(failure) => Err(failure.into_port_error(&call)),
+        }
+    }
+
+    /// Writes the annotation that ReplicaSets read when they shrink, unless somebody else has set
+    /// it to something else: server-side apply refuses that with a conflict.
+    ///
+    /// The `status` subresource takes changes of annotations too, and no other right over pods is
+    /// needed for it.
+    ///
+    /// Source: <https://kubernetes.io/docs/reference/using-api/server-side-apply/#conflicts>.
+    pub(crate) async fn set_pod_deletion_cost(
+        &self,
+        change: &PodDeletionCost,
+    ) -> Result<(), PortError> {
+        let PodDeletionCost { pod, cost } = change;
+        let path = format!("{}/status", POD.path_in(&pod.key.namespace, &pod.key.name));
+        let cost = cost.to_string();
+        let call = Call::new(Verb::Patch, POD.subresource("status"), path)
+            .on(&pod.key)
+            .query(&[("fieldManager", FIELD_MANAGER)])
+            .applied(&json!({
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {
+                    "name": &*pod.key.name,
+                    "namespace": &*pod.key.namespace,
+                    "uid": &*pod.uid,
+                    "annotations": { POD_DELETION_COST: cost, MANAGED_POD_DELETION_COST: cost },
+                },
+            }));
+        match self.call(&call).await {
+            Ok(_) => Ok(()),
             Err(failure) => Err(failure.into_port_error(&call)),
         }
     }

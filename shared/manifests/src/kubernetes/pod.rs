@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use domain::label::{CAPACITY_PROVISIONED, DO_NOT_DISRUPT, Labels, POD_DELETION_COST};
+use domain::label::{
+    CAPACITY_PROVISIONED, DO_NOT_DISRUPT, Labels, MANAGED_POD_DELETION_COST, POD_DELETION_COST,
+};
 use domain::pod::{DoNotDisrupt, Owner, OwnerKind, Pod, PodPhase};
 use domain::workload::{PodTemplate, PodTemplateObject};
 use domain::{SignedDuration, Text};
@@ -56,6 +58,8 @@ pub(super) fn read_pod(root: Field<'_>) -> PodObject {
     let (mut pod_spec, priority) = pod_spec(spec, &key.namespace, &metadata.labels);
     read_annotations(root.get("metadata").get("annotations"), &mut pod_spec);
     let traits = PodTraits::of(&metadata.annotations);
+    let annotation = |key: &str| metadata.annotations.get(key);
+    let is_cost_managed = annotation(MANAGED_POD_DELETION_COST) == annotation(POD_DELETION_COST);
     let named = |field: Field<'_>| field.text().filter(|name| !name.is_empty());
     let pod = Pod {
         key,
@@ -75,7 +79,8 @@ pub(super) fn read_pod(root: Field<'_>) -> PodObject {
                 && scheduled.get("reason").str() == Some("Unschedulable")
         }),
         do_not_disrupt: traits.do_not_disrupt,
-        deletion_cost: traits.deletion_cost,
+        deletion_cost: traits.deletion_cost.filter(|_| !is_cost_managed),
+        managed_deletion_cost: traits.deletion_cost.filter(|_| is_cost_managed).unwrap_or(0),
         is_mirror: metadata.annotations.contains_key("kubernetes.io/config.mirror"),
         capacity_provisioned: metadata
             .annotations

@@ -120,6 +120,7 @@ impl WorkloadObject {
             marked_unschedulable: false,
             do_not_disrupt: self.traits.do_not_disrupt,
             deletion_cost: self.traits.deletion_cost,
+            managed_deletion_cost: 0,
             is_mirror: false,
             capacity_provisioned: None,
             virtual_of: None,

@@ -74,6 +74,7 @@ impl Source<'_> {
             marked_unschedulable: false,
             do_not_disrupt: None,
             deletion_cost: None,
+            managed_deletion_cost: 0,
             is_mirror: false,
             capacity_provisioned: None,
             virtual_of: Some(self.of.clone()),

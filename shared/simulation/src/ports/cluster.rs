@@ -7,7 +7,8 @@ use std::task::Poll;
 use controllers::event::Event;
 use controllers::ports::cluster::{
     ClusterListing, ControlsObject, FinalizerChange, NamespacedRef, NodeClaimObject,
-    NodeClassUpdate, NodePatch, NodePoolUpdate, PodNomination, VolumeAttachment, WorkloadRef,
+    NodeClassUpdate, NodePatch, NodePoolUpdate, PodDeletionCost, PodNomination, VolumeAttachment,
+    WorkloadRef,
 };
 use controllers::ports::{
     Cluster, Demand, ErrorKind, Eviction, NodeRef, ObjectRef, PodRef, PortError,
@@ -226,6 +227,25 @@ impl Cluster for SharedWorld {
         // kube-scheduler does not try a pod again for a change of its status.
         let nominate = |own: &mut Pod| own.nominated_node_name.clone_from(node);
         world.api.alter_unheard::<Pod>(&pod.key, nominate);
+        Ok(())
+    }
+
+    async fn set_pod_deletion_cost(&self, change: &PodDeletionCost) -> Result<(), PortError> {
+        let mut world = self.call("set deletion cost").await?;
+        let PodDeletionCost { pod, cost } = change;
+        let operation = || format!("patch pods/status {}", pod.key);
+        match world.api.get::<Pod>(&pod.key) {
+            Some(own) if own.uid == pod.uid => {
+                if own.deletion_cost.is_some_and(|own| own != *cost) {
+                    let cause = "somebody else has set the annotation";
+                    return Err(PortError::new(ErrorKind::Conflict, operation(), cause));
+                }
+            }
+            _ => return Err(PortError::new(ErrorKind::NotFound, operation(), "it is not there")),
+        }
+        // Nobody acts on it: ReplicaSets read it when they shrink.
+        let set = |own: &mut Pod| own.managed_deletion_cost = *cost;
+        world.api.alter_unheard::<Pod>(&pod.key, set);
         Ok(())
     }
 

@@ -134,6 +134,7 @@ fn create(world: &mut World, object: &DaemonSetObject, node: &Text) {
         marked_unschedulable: false,
         do_not_disrupt: traits.do_not_disrupt,
         deletion_cost: traits.deletion_cost,
+        managed_deletion_cost: 0,
         is_mirror: false,
         capacity_provisioned: None,
         virtual_of: None,

@@ -51,7 +51,7 @@ fn ranked(mut pods: Vec<&Pod>, now: Timestamp) -> Vec<&Pod> {
             pod.node_name.is_some(),
             phase_rank(pod.phase),
             pod.ready == Some(true),
-            pod.deletion_cost.unwrap_or(0),
+            pod.scale_down_cost(),
             Reverse(on_same_node.unwrap_or(0)),
             age_rank(pod.started, now),
             age_rank(pod.created, now),

@@ -63,6 +63,31 @@ fn scaling_down_takes_pending_pods_first_then_where_there_are_most() {
 }
 
 #[test]
+fn scaling_down_takes_the_pods_of_lowest_deletion_cost_whoever_set_it() {
+    let mut world = world();
+    world.apply(workload(pod("x"), WorkloadKind::Deployment, "web", 8));
+    wait(&mut world, 10);
+    let keys: Vec<ObjectKey> = world.api.keys::<Pod>();
+    for key in &keys {
+        world.api.alter::<Pod>(key, |pod| {
+            let is_on_a = pod.node_name.as_deref() == Some("a");
+            pod.managed_deletion_cost = if is_on_a { -2 } else { -1 };
+        });
+    }
+    // A user wants this one to stay.
+    let on = |world: &World, node: &str| {
+        let pods = world.api.list::<Pod>().filter(|pod| pod.node_name.as_deref() == Some(node));
+        pods.map(|pod| pod.key.clone()).collect::<Vec<_>>()
+    };
+    let kept = on(&world, "a")[0].clone();
+    world.api.alter::<Pod>(&kept, |pod| pod.deletion_cost = Some(1));
+    let there = on(&world, "b").len();
+    world.scale(&id(WorkloadKind::Deployment, "web"), u32::try_from(there + 1).unwrap());
+    wait(&mut world, 40);
+    assert_eq!((on(&world, "a"), on(&world, "b").len()), (vec![kept], there));
+}
+
+#[test]
 fn a_new_template_replaces_pods_without_dropping_below_three_quarters() {
     let mut world = world();
     world.apply(workload(pod("x").cpu(500), WorkloadKind::Deployment, "web", 4));

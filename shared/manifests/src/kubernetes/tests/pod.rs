@@ -331,3 +331,21 @@ fn bad_times_and_words_are_refused() {
         ]
     );
 }
+
+#[test]
+fn a_deletion_cost_is_the_users_unless_both_annotations_say_the_same() {
+    let costs = |own: &str| {
+        let pod = pod(&format!(
+            "
+apiVersion: v1
+kind: Pod
+metadata: {{name: web, annotations: {{controller.kubernetes.io/pod-deletion-cost: \"-5\"{own}}}}}
+spec: {{}}
+"
+        ));
+        (pod.pod.deletion_cost, pod.pod.managed_deletion_cost)
+    };
+    assert_eq!(costs(""), (Some(-5), 0));
+    assert_eq!(costs(", outrigger.dev/pod-deletion-cost: \"-5\""), (None, -5));
+    assert_eq!(costs(", outrigger.dev/pod-deletion-cost: \"-6\""), (Some(-5), 0));
+}
