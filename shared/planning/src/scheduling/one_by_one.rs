@@ -30,11 +30,13 @@ const ROUNDS_MAX: usize = 3;
 
 /// The order in which pods come, within their priority.
 #[derive(Clone, Copy)]
-pub(super) enum Turn {
+pub(super) enum Turn<'o> {
     /// By name.
     ByName,
     /// Those that ask for less first.
     SmallerFirst,
+    /// Those of these shapes before all others; of either, those that ask for less.
+    TheseFirst(&'o BTreeSet<ShapeIx>),
 }
 
 /// Gives pods that are left a place where the plan has room for them after all, by priority.
@@ -123,14 +125,18 @@ fn in_turn(placer: &Placer, pods: &[PodIx], turn: Turn) -> Vec<(ShapeIx, PodIx)>
     let mut order: Vec<(ShapeIx, PodIx)> = shaped.collect();
     let priority = |shape: ShapeIx| Reverse(model.shape(shape).spec.priority);
     let rank = |pod: PodIx| model.key_rank(pod);
-    match turn {
-        Turn::ByName => order.sort_by_key(|(shape, pod)| (priority(*shape), rank(*pod))),
-        Turn::SmallerFirst => order.sort_by(|a, b| {
-            let by_size = || model.shape(a.0).requests.cmp(&model.shape(b.0).requests);
-            let by_name = || rank(a.1).cmp(&rank(b.1));
-            priority(a.0).cmp(&priority(b.0)).then_with(by_size).then_with(by_name)
-        }),
-    }
+    let (comes_late, by_size): (&dyn Fn(ShapeIx) -> bool, bool) = match &turn {
+        Turn::ByName => (&|_| false, false),
+        Turn::SmallerFirst => (&|_| false, true),
+        Turn::TheseFirst(shapes) => (&|shape| !shapes.contains(&shape), true),
+    };
+    order.sort_by(|a, b| {
+        let requests = |shape: ShapeIx| by_size.then(|| &model.shape(shape).requests);
+        (priority(a.0), comes_late(a.0))
+            .cmp(&(priority(b.0), comes_late(b.0)))
+            .then_with(|| requests(a.0).cmp(&requests(b.0)))
+            .then_with(|| rank(a.1).cmp(&rank(b.1)))
+    });
     order
 }
 
@@ -410,6 +416,11 @@ mod tests {
         assert_eq!(left.len(), 4, "the large one has the node");
         let (_, left) = places(&world, Turn::SmallerFirst);
         assert_eq!(left, ["large"]);
+        let model = Model::new(&world.0, &[]);
+        let large = model.shapes.pods.iter_enumerated().find(|(_, pod)| &*pod.key.name == "large");
+        let first = large.and_then(|(pod, _)| model.shapes.of_pod[pod]).into_iter().collect();
+        let (_, left) = places(&world, Turn::TheseFirst(&first));
+        assert_eq!(left.len(), 4, "the large one comes first");
     }
 
     #[test]

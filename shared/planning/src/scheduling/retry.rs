@@ -64,7 +64,8 @@ pub(super) fn best_attempt(
         shapes.extend(shapes_to_retry(placer, &best.attempt));
     }
     if waiting.len() + model.nodes.len() <= PODS_AND_NODES_MAX {
-        for turn in [Turn::ByName, Turn::SmallerFirst] {
+        let served_first = best.precedence.shapes.clone();
+        for turn in [Turn::ByName, Turn::SmallerFirst, Turn::TheseFirst(&served_first)] {
             if shapes_to_retry(placer, &best.attempt).is_empty() {
                 break;
             }
@@ -125,8 +126,11 @@ fn orders(
         by_shape.sort_by_key(|(_, pods)| (Reverse(pods.len()), pods.iter().copied().min()));
         orders.extend(by_shape.into_iter().take(SHAPES_MAX).map(|(shape, _)| {
             let mut order = best.precedence.clone();
-            order.shapes.insert(shape);
-            order
+            if order.shapes.insert(shape) {
+                return order;
+            }
+            // All of them are first already: this one before the others, and small ones next.
+            Precedence { smaller_first: true, ..first(BTreeSet::from([shape])) }
         }));
     }
     orders

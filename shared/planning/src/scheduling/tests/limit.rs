@@ -4,7 +4,7 @@ use domain::label::{HOSTNAME, NODE_POOL};
 use domain::money::UsdPerHour;
 use domain::pod::NodeSelectorTerm;
 use domain::reason::NodePoolUnfit;
-use domain::resource::{CPU, NODES, Resources, USD_PER_HOUR};
+use domain::resource::{CPU, MEMORY, NODES, Resources, USD_PER_HOUR};
 use domain::taint::TaintEffect;
 
 use crate::testing::{
@@ -161,6 +161,24 @@ fn a_limited_pool_is_left_to_pods_that_no_other_hosts() {
     let plan = world.pod(pod("only").cpu(6900).on_nodes_with(NODE_POOL, "default")).plan();
     assert!(plan.unschedulable.is_empty());
     assert_eq!(&*claim_of(&plan, "only").node_pool, "default");
+}
+
+#[test]
+fn many_small_pods_have_the_last_room_rather_than_few_that_take_more_of_what_is_scarce() {
+    let asking = |name: &str, millis: i64, mebibytes: i64| {
+        pod(name).cpu(millis).asking(MEMORY, mebibytes << 20)
+    };
+    // Each kind takes nearly all of one resource, and in the order of CPUs, whichever way, few come
+    // first.
+    let world = limited(NODES, 1)
+        .node(node("last"))
+        .pod(asking("cpus", 4000, 1024))
+        .pods(2, &asking("large", 600, 7 * 1024))
+        .pods(6, &asking("small", 500, 2560))
+        .pods(2, &asking("memory", 50, 8 * 1024));
+    let left = world.plan().unschedulable;
+    let left: Vec<&str> = left.iter().map(|own| &*own.pod.name).collect();
+    assert_eq!(left, ["cpus", "large-0", "large-1", "memory-0", "memory-1"]);
 }
 
 #[test]
