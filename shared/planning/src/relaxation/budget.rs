@@ -37,8 +37,8 @@ pub(crate) struct Budget {
     pub(super) proof_nodes: u32,
     /// Updates of an offer's surrogate weights before a proof is searched for.
     pub(super) weight_steps: u32,
-    /// Further ones where these leave it open what a pattern can be worth. None where a plan is of
-    /// few nodes: one more of them costs more than such patterns save.
+    /// Further ones where these leave it open what a pattern can be worth. Where there are any,
+    /// patterns in whole numbers are looked for too.
     pub(super) further_steps: u32,
 }
 
@@ -57,11 +57,8 @@ impl Budget {
         proof_rows_max: 256,
         proof_nodes: 20_000,
         weight_steps: 16,
-        further_steps: 0,
+        further_steps: 40,
     };
-
-    /// For plans of many nodes that are carried out.
-    const FULL_OF_MANY: Self = Self { further_steps: 40, ..Self::FULL };
 
     /// Dual prices without patterns: for what is only ranked by them, and for more copies than
     /// [`Self::COPIES_MAX`], where speed counts and patterns change nothing about the answer.
@@ -76,13 +73,11 @@ impl Budget {
         pivot_work: 40_000_000,
         rounds: 5,
         proof_nodes: 5_000,
+        further_steps: 0,
         ..Self::FULL
     };
 
     const COPIES_MAX: u32 = 50_000;
-
-    /// Of so many copies, nodes are many.
-    const MANY_COPIES: u32 = 500;
 
     const QUICK_ROWS_MAX: usize = 64;
 
@@ -96,7 +91,6 @@ impl Budget {
         match effort {
             _ if copies > Self::COPIES_MAX => &Self::WITHOUT_PATTERNS,
             SearchEffort::Quick => &Self::QUICK,
-            SearchEffort::Full if copies >= Self::MANY_COPIES => &Self::FULL_OF_MANY,
             SearchEffort::Full => &Self::FULL,
         }
     }

@@ -2,7 +2,10 @@
 //! hold is packed again. What is cheaper is kept (large neighbourhood search, Shaw 1998).
 //!
 //! Which nodes are taken together follows from orders of all nodes: neighbours in an order form a
-//! set, so that a sweep takes each node apart once. Orders differ from sweep to sweep.
+//! set, so that a sweep takes each node apart once. Orders differ from sweep to sweep, and so does
+//! what pods are worth once a sweep has saved nothing.
+
+use std::borrow::Cow;
 
 use super::{KindNode, Kinds};
 
@@ -10,7 +13,10 @@ use super::{KindNode, Kinds};
 const SIZES: [usize; 6] = [3, 6, 4, 8, 5, 12];
 
 /// Sweeps without a saving after which none is expected any more.
-const IDLE_SWEEPS_MAX: usize = 12;
+const IDLE_SWEEPS_MAX: usize = 60;
+
+/// How far what pods are worth differs between sweeps, at most.
+const VARIATION: f64 = 0.2;
 
 /// How often a bin is filled for one node, about.
 const FILLS_PER_NODE: usize = 6;
@@ -34,19 +40,21 @@ impl Kinds<'_> {
         let (mut spent, mut idle) = (0, 0);
         for sweep in 0.. {
             let values = &values[sweep % values.len()];
+            let values: Cow<[f64]> =
+                if idle == 0 { values.into() } else { varied(values, sweep).into() };
             let size = SIZES[sweep % SIZES.len()];
             if spent >= work || idle >= IDLE_SWEEPS_MAX || nodes.len() < 2 {
                 break;
             }
             idle += 1;
-            self.arrange(&mut nodes, values, sweep);
+            self.arrange(&mut nodes, &values, sweep);
             let mut next = Vec::with_capacity(nodes.len());
             for set in nodes.chunks(size) {
                 if spent >= work || set.len() < 2 {
                     next.extend_from_slice(set);
                     continue;
                 }
-                let (packed, tried) = self.pack_again(set, bins, values, &mut left);
+                let (packed, tried) = self.pack_again(set, bins, &values, &mut left);
                 spent += tried;
                 match packed {
                     Some(packed) => {
@@ -105,6 +113,12 @@ impl Kinds<'_> {
             }
         }
     }
+}
+
+/// Values for a sweep: each a little higher or lower.
+fn varied(values: &[f64], sweep: usize) -> Vec<f64> {
+    let factor = |kind: usize| VARIATION.mul_add(place(kind + 1, sweep) - 0.5, 1.0);
+    values.iter().enumerate().map(|(kind, value)| value * factor(kind)).collect()
 }
 
 /// Where a node of a number stands in the order of a sweep, between 0 and 1.

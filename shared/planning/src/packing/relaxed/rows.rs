@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use domain::Text;
 use domain::label::ZONE;
+use domain::settings::SearchEffort;
 use domain::taint::first_untolerated;
 use rustc_hash::FxHashMap;
 
@@ -126,7 +127,9 @@ pub(super) fn demands_of_items(items: &[Item]) -> Vec<Demand<'_>> {
 /// Groups pods into rows. Where it proves nothing, it may keep apart pods that hardly go together.
 pub(super) fn demand_rows(scope: Scope, demands: &[Demand], proves: bool) -> DemandRows {
     let Scope { model, topology, .. } = scope;
+    let count = demands.iter().fold(0_u32, |sum, demand| sum.saturating_add(demand.count));
     let mut grouping = Grouping {
+        nodes_min: nodes_min(model.snapshot.settings.search_effort, count),
         classes: IndexVec::filled(Vec::new(), model.pools.len()),
         class_numbers: FxHashMap::default(),
         row_numbers: FxHashMap::default(),
@@ -177,14 +180,23 @@ struct PodsOfShape {
 impl PodsOfShape {
     /// Pods of which a node holds few need many nodes. Side by side with pods that need few, a cap
     /// on the sum of both would say little: so they are kept apart by order of magnitude.
-    fn magnitude(&self) -> u32 {
+    fn magnitude(&self, nodes_min: u32) -> u32 {
         let nodes = self.count.checked_div(self.per_node).unwrap_or(0);
-        if nodes < NODES_MIN { 0 } else { nodes.ilog2() }
+        if nodes < nodes_min { 0 } else { nodes.ilog2() }
     }
 }
 
-/// Pods that need fewer nodes than this share rows with pods that may go to one node.
-const NODES_MIN: u32 = 8;
+/// Pods that need fewer nodes than this share rows with pods that may go to one node. Fewer rows
+/// take less time; and of many pods there are too many rows to look for patterns otherwise.
+const fn nodes_min(effort: SearchEffort, count: u32) -> u32 {
+    match effort {
+        SearchEffort::Full if count <= FEW_PODS => 2,
+        SearchEffort::Full | SearchEffort::Quick => 8,
+    }
+}
+
+/// Of so many pods, nodes are few enough for each to make a difference.
+const FEW_PODS: u32 = 1000;
 
 /// What tells rows apart.
 #[derive(PartialEq, Eq, Hash)]
@@ -196,6 +208,7 @@ struct RowKey {
 
 /// Rows while they are found.
 struct Grouping {
+    nodes_min: u32,
     classes: Classes,
     class_numbers: FxHashMap<(PoolIx, *const Compatible), usize>,
     row_numbers: FxHashMap<RowKey, RowIx>,
@@ -229,7 +242,7 @@ impl Grouping {
         if classes.iter().all(Vec::is_empty) {
             return None;
         }
-        let magnitude = pods.magnitude();
+        let magnitude = pods.magnitude(self.nodes_min);
         let key = RowKey { requests: pods.requests.clone(), classes, magnitude };
         let row = *self.row_numbers.entry(key).or_insert_with_key(|key| {
             let classes = key.classes.clone();

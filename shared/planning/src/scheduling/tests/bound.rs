@@ -85,6 +85,16 @@ fn pods_that_keep_off_each_other_need_a_node_each() {
 }
 
 #[test]
+fn pods_that_keep_off_each_other_need_as_many_nodes_beside_others_that_request_the_same() {
+    let apart = pod("x").label("app", "x").cpu(100).anti_affinity(near(HOSTNAME, ("app", "x")));
+    let sold = vec![instance_type("m", 8, 1.0)];
+    let world = cluster().selling(sold).pods(4, &apart).pods(12, &pod("y").cpu(100));
+    let plan = world.plan();
+    assert_eq!(plan.node_claims.len(), 4);
+    assert_near(&plan, 99);
+}
+
+#[test]
 fn daemon_sets_take_their_part() {
     let world = cluster().selling(vec![instance_type("m", 4, 0.40)]);
     let without = world.clone().pods(30, &pod("a").cpu(2000)).plan();
