@@ -86,13 +86,11 @@ fn costs(observed: &ClusterState) -> FxHashMap<&Text, i32> {
     ready
         .filter_map(|record| {
             let node = *nodes.get(record.claim.status.provider_id.as_ref()?)?;
-            let is_emptied = pool_of(record, &pools).is_some_and(is_consolidated);
-            let stays = kept.contains(&node.name) || !is_emptied && !is_to_go(record, node);
-            let cost = if stays || node.annotations.contains_key(DO_NOT_DISRUPT) {
-                0
-            } else {
-                cost(record, node)
-            };
+            let pool = pool_of(record, &pools);
+            let is_to_go = is_to_go(record, node, pool);
+            let stays = kept.contains(&node.name) || node.annotations.contains_key(DO_NOT_DISRUPT);
+            let is_freed = !stays && (is_to_go || pool.is_some_and(is_consolidated));
+            let cost = if is_freed { cost(record, node, is_to_go) } else { 0 };
             Some((&node.name, cost))
         })
         .collect()
@@ -110,15 +108,16 @@ fn is_consolidated(pool: &NodePool) -> bool {
     pool.replicas.is_none() && pool.disruption.consolidate_after != NeverOr::Never
 }
 
-/// Whether a node goes whatever becomes of its pods.
-fn is_to_go(record: &ClaimRecord, node: &Node) -> bool {
+/// Whether a node goes whatever becomes of its pods. Drifted nodes stay where the NodePool is only
+/// observed, or is not there.
+fn is_to_go(record: &ClaimRecord, node: &Node, pool: Option<&NodePool>) -> bool {
     let is_ending = record.ending.is_some() || node.is_disrupted();
-    is_ending || record.claim.is(ConditionType::Drifted)
+    is_ending || pool.is_some() && record.claim.is(ConditionType::Drifted)
 }
 
 /// What pods cost on a node: below 0, since pods on nodes of others cost nothing and free no node
 /// of ours.
-fn cost(record: &ClaimRecord, node: &Node) -> i32 {
+fn cost(record: &ClaimRecord, node: &Node, is_to_go: bool) -> i32 {
     // FNV-1 mixes a byte in with the next one, and its high bits best: hence a byte more, and
     // those.
     let name: Vec<u8> = node.name.bytes().chain([0]).collect();
@@ -126,7 +125,7 @@ fn cost(record: &ClaimRecord, node: &Node) -> i32 {
     let place = i32::try_from(place).unwrap_or(0);
     let dear = i32::try_from(price_step(record.price())).unwrap_or(0);
     let cost = place - (1 + dear) * COSTS_OF_A_PRICE;
-    if is_to_go(record, node) { cost - COSTS } else { cost }
+    if is_to_go { cost - COSTS } else { cost }
 }
 
 /// The logarithm of a price, in eighths: below [`PRICES`].
@@ -145,8 +144,10 @@ mod tests {
 
     use crate::ports::{Version, Versioned};
     use crate::record::claim::EndReason;
+    use crate::steps::condition::{ConditionState, set_condition};
     use crate::testing::{at, initialized_record, listing_of, node_of, node_pool, pod_on};
     use domain::instance_type::InstanceTypes;
+    use domain::node_claim::ConditionStatus;
     use domain::pod::{DoNotDisrupt, Owner};
     use domain::snapshot::ClusterObjects;
 
@@ -294,6 +295,21 @@ mod tests {
         let mut late = protected(DoNotDisrupt::Always);
         late.listing.objects.pods[0].managed_deletion_cost = -7;
         assert_eq!(changes(&late)[0], ("a-0".to_owned(), 0));
+    }
+
+    #[test]
+    fn pods_of_drifted_nodes_are_the_cheapest_unless_their_node_pool_is_only_observed() {
+        let drifted = |is_observed: bool| {
+            observed(move |objects, records| {
+                let state = ConditionState::new(ConditionStatus::True, "Drifted", "");
+                set_condition(&mut records[0].claim, ConditionType::Drifted, state, at(50));
+                // Lifecycle leaves such NodePools out.
+                objects.node_pools.retain(|_| !is_observed);
+            })
+        };
+        let changes = changes(&drifted(false));
+        assert!(changes[0].1 < -COSTS && changes[2].1 >= -COSTS, "{changes:?}");
+        assert_eq!(pods_written_to(&drifted(true)), [""; 0]);
     }
 
     #[test]
