@@ -125,17 +125,15 @@ fn in_turn(placer: &Placer, pods: &[PodIx], turn: Turn) -> Vec<(ShapeIx, PodIx)>
     let mut order: Vec<(ShapeIx, PodIx)> = shaped.collect();
     let priority = |shape: ShapeIx| Reverse(model.shape(shape).spec.priority);
     let rank = |pod: PodIx| model.key_rank(pod);
-    let (comes_late, by_size): (&dyn Fn(ShapeIx) -> bool, bool) = match &turn {
-        Turn::ByName => (&|_| false, false),
-        Turn::SmallerFirst => (&|_| false, true),
-        Turn::TheseFirst(shapes) => (&|shape| !shapes.contains(&shape), true),
+    let (first, by_size) = match turn {
+        Turn::ByName => (None, false),
+        Turn::SmallerFirst => (None, true),
+        Turn::TheseFirst(shapes) => (Some(shapes), true),
     };
-    order.sort_by(|a, b| {
-        let requests = |shape: ShapeIx| by_size.then(|| &model.shape(shape).requests);
-        (priority(a.0), comes_late(a.0))
-            .cmp(&(priority(b.0), comes_late(b.0)))
-            .then_with(|| requests(a.0).cmp(&requests(b.0)))
-            .then_with(|| rank(a.1).cmp(&rank(b.1)))
+    let comes_late = |shape: &ShapeIx| first.is_some_and(|own| !own.contains(shape));
+    let requests = |shape: ShapeIx| by_size.then(|| &model.shape(shape).requests);
+    order.sort_by_cached_key(|(shape, pod)| {
+        (priority(*shape), comes_late(shape), requests(*shape), rank(*pod))
     });
     order
 }

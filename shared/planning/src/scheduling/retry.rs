@@ -65,7 +65,11 @@ pub(super) fn best_attempt(
     }
     if waiting.len() + model.nodes.len() <= PODS_AND_NODES_MAX {
         let served_first = best.precedence.shapes.clone();
-        for turn in [Turn::ByName, Turn::SmallerFirst, Turn::TheseFirst(&served_first)] {
+        let mut turns = vec![Turn::ByName, Turn::SmallerFirst];
+        if !served_first.is_empty() {
+            turns.push(Turn::TheseFirst(&served_first));
+        }
+        for turn in turns {
             if shapes_to_retry(placer, &best.attempt).is_empty() {
                 break;
             }
