@@ -37,9 +37,12 @@ pub(crate) struct Budget {
     pub(super) proof_nodes: u32,
     /// Updates of an offer's surrogate weights before a proof is searched for.
     pub(super) weight_steps: u32,
-    /// Further ones where these leave it open what a pattern can be worth. Where there are any,
-    /// patterns in whole numbers are looked for too.
+    /// Further ones where these leave it open what a pattern can be worth.
     pub(super) further_steps: u32,
+    /// With more rows than this, no patterns in whole numbers are looked for. Of the sample
+    /// workloads, those with more rows have such packings made no cheaper, and it takes longer than
+    /// all else.
+    pub(super) dive_rows_max: usize,
 }
 
 impl Budget {
@@ -58,6 +61,7 @@ impl Budget {
         proof_nodes: 20_000,
         weight_steps: 16,
         further_steps: 40,
+        dive_rows_max: 256,
     };
 
     /// Dual prices without patterns: for what is only ranked by them, and for more copies than
@@ -74,17 +78,13 @@ impl Budget {
         rounds: 5,
         proof_nodes: 5_000,
         further_steps: 0,
+        dive_rows_max: 0,
         ..Self::FULL
     };
 
     const COPIES_MAX: u32 = 50_000;
 
     const QUICK_ROWS_MAX: usize = 64;
-
-    /// Whether patterns in whole numbers are looked for too.
-    pub(super) const fn dives(&self) -> bool {
-        self.further_steps > 0
-    }
 
     /// The budget for covering this many copies.
     pub(crate) fn of(copies: u32, effort: SearchEffort) -> &'static Self {

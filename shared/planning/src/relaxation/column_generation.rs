@@ -150,9 +150,15 @@ impl<'o> ColumnGeneration<'o> {
     pub(super) fn resumed(
         rows: &'o Rows,
         offers: &'o mut IndexVec<OfferIx, Offer>,
-        duals: Duals,
+        mut duals: Duals,
         budget: &Budget,
     ) -> Self {
+        // What is worth nothing is not weighed either.
+        for (dual, row) in duals.iter_mut().zip(rows) {
+            if row.count == 0 {
+                *dual = 0.0;
+            }
+        }
         let ceilings = duals.iter().map(|own| own * BOX_CEILING).collect();
         let floors = duals.iter().map(|own| own * BOX_FLOOR).collect();
         Self {

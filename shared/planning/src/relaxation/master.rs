@@ -12,7 +12,7 @@
 //! dual prices prove.
 
 use super::row::{Duals, RowIx, Rows};
-use crate::ids::Idx;
+use crate::ids::IndexVec;
 
 /// A pivot on less than this would amplify rounding errors.
 const PIVOT_MIN: f64 = 1e-7;
@@ -28,7 +28,11 @@ const FLOOR_TOLERANCE: f64 = 1e-6;
 
 /// The cheapest fractional solution over the patterns known so far.
 pub(super) struct Master {
-    width: usize,
+    /// Rows with copies to cover: the basis has a column for each. Where none is left to cover, a
+    /// row is out of the problem, and its dual price stays at zero.
+    rows: Vec<RowIx>,
+    /// By row, its place among these.
+    places: IndexVec<RowIx, Option<usize>>,
     /// The inverse of the basis, line by line.
     inverse: Vec<f64>,
     /// The level of the column at each position of the basis.
@@ -56,8 +60,8 @@ enum Column {
 
 /// A column that is about to enter the basis.
 struct Entering {
-    /// Non-zero coefficients.
-    coefficients: Vec<(RowIx, f64)>,
+    /// Non-zero coefficients, by the row's place.
+    coefficients: Vec<(usize, f64)>,
     price: f64,
     column: Column,
 }
@@ -66,19 +70,28 @@ impl Master {
     /// The problem without patterns, with dual prices at the ceilings. Dual prices stay between
     /// ceilings and floors until [`Self::relax_box`] moves those.
     pub(super) fn new(rows: &Rows, ceilings: &Duals, floors: Duals) -> Self {
-        let width = rows.len();
+        let mut places = IndexVec::filled(None, rows.len());
+        let mut duals: Duals = IndexVec::filled(0.0, rows.len());
+        let mut own = Vec::with_capacity(rows.len());
+        for (row, _) in rows.iter_enumerated().filter(|(_, row)| row.count > 0) {
+            places[row] = Some(own.len());
+            duals[row] = ceilings[row];
+            own.push(row);
+        }
+        let width = own.len();
         let mut inverse = vec![0.0; width * width];
-        for row in 0..width {
-            inverse[row * width + row] = 1.0;
+        for place in 0..width {
+            inverse[place * width + place] = 1.0;
         }
         Self {
-            width,
+            places,
             inverse,
-            levels: rows.iter().map(|row| f64::from(row.count)).collect(),
-            duals: ceilings.clone(),
-            prices: ceilings.iter().copied().collect(),
+            levels: own.iter().map(|row| f64::from(rows[*row].count)).collect(),
+            duals,
+            prices: own.iter().map(|row| ceilings[*row]).collect(),
             floors,
             columns: vec![Column::Uncovered; width],
+            rows: own,
         }
     }
 
@@ -86,7 +99,8 @@ impl Master {
     /// truth. Returns whether there were any.
     pub(super) fn relax_box(&mut self) -> bool {
         let mut has_relaxed = false;
-        for place in 0..self.width {
+        let width = self.rows.len();
+        for place in 0..width {
             if self.levels[place] <= LEVEL_MIN {
                 continue;
             }
@@ -100,9 +114,9 @@ impl Master {
             };
             has_relaxed = true;
             self.prices[place] += rise;
-            let line = &self.inverse[place * self.width..(place + 1) * self.width];
-            for (dual, own) in self.duals.iter_mut().zip(line) {
-                *dual += rise * own;
+            let line = &self.inverse[place * width..(place + 1) * width];
+            for (row, own) in self.rows.iter().zip(line) {
+                self.duals[*row] += rise * own;
             }
         }
         has_relaxed
@@ -128,23 +142,27 @@ impl Master {
 
     /// Enters a pattern whose dual value exceeds its price. Returns whether it did.
     pub(super) fn enter(&mut self, pattern: &[(RowIx, u32)], price: f64, number: u32) -> bool {
-        let coefficients = pattern.iter().map(|(row, count)| (*row, f64::from(*count))).collect();
+        let coefficients = pattern
+            .iter()
+            .filter_map(|(row, count)| Some((self.places[*row]?, f64::from(*count))))
+            .collect();
         let column = Column::Pattern(number);
         let has_entered = self.pivot(&Entering { coefficients, price, column });
         // A row whose dual price is below its floor is covered beyond its count.
-        for _ in 0..self.width {
+        for _ in 0..self.rows.len() {
             let lowest = self
-                .duals
-                .indices()
-                .map(|row| (row, self.duals[row] - self.floors[row]))
-                .min_by(|a, b| a.1.total_cmp(&b.1));
-            let Some((row, _)) = lowest
-                .filter(|(row, below)| *below < -FLOOR_TOLERANCE * self.floors[*row].max(1.0))
+                .rows
+                .iter()
+                .enumerate()
+                .map(|(place, row)| (place, *row, self.duals[*row] - self.floors[*row]))
+                .min_by(|a, b| a.2.total_cmp(&b.2));
+            let Some((place, row, _)) = lowest
+                .filter(|(_, row, below)| *below < -FLOOR_TOLERANCE * self.floors[*row].max(1.0))
             else {
                 break;
             };
             let surplus = Entering {
-                coefficients: vec![(row, -1.0)],
+                coefficients: vec![(place, -1.0)],
                 price: -self.floors[row],
                 column: Column::Surplus(row),
             };
@@ -157,22 +175,23 @@ impl Master {
 
     /// Brings a column into the basis. Returns `false` where no column can leave.
     fn pivot(&mut self, entering: &Entering) -> bool {
-        let width = self.width;
+        let width = self.rows.len();
         let coefficients = &entering.coefficients;
         let direction: Vec<f64> = self
             .inverse
-            .chunks_exact(width)
-            .map(|line| coefficients.iter().map(|(row, count)| line[row.index()] * count).sum())
+            .chunks_exact(width.max(1))
+            .map(|line| coefficients.iter().map(|(row, count)| line[*row] * count).sum())
             .collect();
         let Some((place, ratio)) = self.leaving(&direction) else { return false };
-        let value: f64 = coefficients.iter().map(|(row, count)| self.duals[*row] * count).sum();
+        let value: f64 =
+            coefficients.iter().map(|(row, count)| self.duals[self.rows[*row]] * count).sum();
         let scale = 1.0 / direction[place];
         let pivot_line: Vec<f64> = self.inverse[place * width..(place + 1) * width]
             .iter()
             .map(|own| own * scale)
             .collect();
-        for (dual, own) in self.duals.iter_mut().zip(&pivot_line) {
-            *dual += (entering.price - value) * own;
+        for (row, own) in self.rows.iter().zip(&pivot_line) {
+            self.duals[*row] += (entering.price - value) * own;
         }
         for (other, step) in direction.iter().enumerate() {
             if other == place || *step == 0.0 {
@@ -216,6 +235,7 @@ impl Master {
 mod tests {
     use super::super::row::{Row, dual_value};
     use super::*;
+    use crate::ids::Idx;
 
     fn rows(counts: &[u32]) -> Rows {
         let row = |count: &u32| Row { count: *count, per_node: u32::MAX, requests: Vec::new() };
@@ -245,6 +265,17 @@ mod tests {
             levels.iter().any(|(number, level)| *number == 2 && (level - 3.0).abs() < 1e-9),
             "{levels:?}"
         );
+    }
+
+    #[test]
+    fn a_row_with_nothing_left_to_cover_takes_no_part_and_its_copies_are_worth_nothing() {
+        let rows = rows(&[3, 0, 3]);
+        let mut master = Master::new(&rows, &duals(&[9.0, 9.0, 9.0]), duals(&[0.0, 0.0, 0.0]));
+        assert_eq!(master.duals().as_slice(), [9.0, 0.0, 9.0]);
+        assert!(master.enter(&pattern(&[(0, 1), (1, 5)]), 1.0, 0));
+        assert!(master.enter(&pattern(&[(1, 1), (2, 2)]), 1.0, 1));
+        assert_eq!(master.duals().as_slice(), [1.0, 0.0, 0.5]);
+        assert!(!master.relax_box(), "all copies that are left are covered");
     }
 
     #[test]

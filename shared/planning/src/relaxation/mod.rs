@@ -181,7 +181,7 @@ impl Relaxation {
     /// the fractional solution. None where that has none or the budget leaves them out; a few
     /// copies may be missing.
     pub(crate) fn dive(&self, rows: &Rows, budget: &Budget) -> Vec<ColumnUse> {
-        if self.fractional.is_empty() || !budget.dives() {
+        if self.fractional.is_empty() || rows.len() > budget.dive_rows_max {
             return Vec::new();
         }
         diving::dive(rows, self.offers.clone(), (&self.duals, &self.fractional), budget)
