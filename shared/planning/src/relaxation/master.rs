@@ -31,9 +31,9 @@ pub(super) struct Master {
     /// Rows with copies to cover: the basis has a column for each. Where none is left to cover, a
     /// row is out of the problem, and its dual price stays at zero.
     rows: Vec<RowIx>,
-    /// By row, its place among these.
-    places: IndexVec<RowIx, Option<usize>>,
-    /// The inverse of the basis, line by line.
+    /// By row, its slot among these.
+    slots: IndexVec<RowIx, Option<usize>>,
+    /// The inverse of the basis: a line for each of its positions, an entry for each slot.
     inverse: Vec<f64>,
     /// The level of the column at each position of the basis.
     levels: Vec<f64>,
@@ -60,7 +60,7 @@ enum Column {
 
 /// A column that is about to enter the basis.
 struct Entering {
-    /// Non-zero coefficients, by the row's place.
+    /// Non-zero coefficients, by the row's slot.
     coefficients: Vec<(usize, f64)>,
     price: f64,
     column: Column,
@@ -70,11 +70,11 @@ impl Master {
     /// The problem without patterns, with dual prices at the ceilings. Dual prices stay between
     /// ceilings and floors until [`Self::relax_box`] moves those.
     pub(super) fn new(rows: &Rows, ceilings: &Duals, floors: Duals) -> Self {
-        let mut places = IndexVec::filled(None, rows.len());
+        let mut slots = IndexVec::filled(None, rows.len());
         let mut duals: Duals = IndexVec::filled(0.0, rows.len());
         let mut own = Vec::with_capacity(rows.len());
         for (row, _) in rows.iter_enumerated().filter(|(_, row)| row.count > 0) {
-            places[row] = Some(own.len());
+            slots[row] = Some(own.len());
             duals[row] = ceilings[row];
             own.push(row);
         }
@@ -84,7 +84,7 @@ impl Master {
             inverse[place * width + place] = 1.0;
         }
         Self {
-            places,
+            slots,
             inverse,
             levels: own.iter().map(|row| f64::from(rows[*row].count)).collect(),
             duals,
@@ -144,7 +144,7 @@ impl Master {
     pub(super) fn enter(&mut self, pattern: &[(RowIx, u32)], price: f64, number: u32) -> bool {
         let coefficients = pattern
             .iter()
-            .filter_map(|(row, count)| Some((self.places[*row]?, f64::from(*count))))
+            .filter_map(|(row, count)| Some((self.slots[*row]?, f64::from(*count))))
             .collect();
         let column = Column::Pattern(number);
         let has_entered = self.pivot(&Entering { coefficients, price, column });
@@ -154,15 +154,15 @@ impl Master {
                 .rows
                 .iter()
                 .enumerate()
-                .map(|(place, row)| (place, *row, self.duals[*row] - self.floors[*row]))
+                .map(|(slot, row)| (slot, *row, self.duals[*row] - self.floors[*row]))
                 .min_by(|a, b| a.2.total_cmp(&b.2));
-            let Some((place, row, _)) = lowest
+            let Some((slot, row, _)) = lowest
                 .filter(|(_, row, below)| *below < -FLOOR_TOLERANCE * self.floors[*row].max(1.0))
             else {
                 break;
             };
             let surplus = Entering {
-                coefficients: vec![(place, -1.0)],
+                coefficients: vec![(slot, -1.0)],
                 price: -self.floors[row],
                 column: Column::Surplus(row),
             };
@@ -180,11 +180,11 @@ impl Master {
         let direction: Vec<f64> = self
             .inverse
             .chunks_exact(width.max(1))
-            .map(|line| coefficients.iter().map(|(row, count)| line[*row] * count).sum())
+            .map(|line| coefficients.iter().map(|(slot, count)| line[*slot] * count).sum())
             .collect();
         let Some((place, ratio)) = self.leaving(&direction) else { return false };
         let value: f64 =
-            coefficients.iter().map(|(row, count)| self.duals[self.rows[*row]] * count).sum();
+            coefficients.iter().map(|(slot, count)| self.duals[self.rows[*slot]] * count).sum();
         let scale = 1.0 / direction[place];
         let pivot_line: Vec<f64> = self.inverse[place * width..(place + 1) * width]
             .iter()

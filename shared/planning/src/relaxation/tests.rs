@@ -219,3 +219,15 @@ fn a_dive_covers_every_copy_with_whole_nodes() {
     let quick = relaxation.dive(&rows, of(SearchEffort::Quick));
     assert!(quick.is_empty(), "it takes longer than a quick answer may");
 }
+
+#[test]
+fn of_more_rows_than_are_worth_it_there_is_no_dive() {
+    let rows: Rows = vec![row(7, [6, 1]), row(7, [4, 1]), row(3, [10, 3])].into();
+    let relaxation = solved(&rows, 100.0, [10, 10]);
+    let nodes = |dive_rows_max: usize| {
+        let budget = Budget { dive_rows_max, ..*Budget::of(17, SearchEffort::Full) };
+        relaxation.dive(&rows, &budget).len()
+    };
+    assert!(nodes(rows.len()) > 0);
+    assert_eq!(nodes(rows.len() - 1), 0);
+}
