@@ -1,5 +1,6 @@
 //! What a spot offering is to be chosen at, by the annotations of its NodePool and of pods: its
-//! price with what its interruptions come to, worked out here once more.
+//! price with what its interruptions come to, worked out here once more; and by what EC2 launched
+//! instead where it skipped one.
 
 use rustc_hash::FxHashMap;
 
@@ -9,7 +10,7 @@ use domain::node_pool::NodePool;
 use domain::pod::Pod;
 use domain::snapshot::ClusterSnapshot;
 use domain::spot::{
-    InterruptionCosts, NodeInterruptionCost, PodInterruption, SpotPolicy, SpotRates,
+    InterruptionCosts, NodeInterruptionCost, PodInterruption, SkippedSpot, SpotPolicy, SpotRates,
 };
 use domain::{Text, Timestamp};
 
@@ -18,8 +19,11 @@ const UNWANTED_TIMES: i128 = 100;
 /// A twentieth of the price is added where every launch fails for lack of capacity.
 const SHORTAGE_PER_MILLE_OF_PRICE: i128 = 50;
 
-/// What is remembered of spot, where some NodePool or pod makes anything of it.
-pub(crate) struct Weights(Option<Known>);
+/// What is remembered of spot, where some NodePool or pod makes anything of it, and what EC2 skips.
+pub(crate) struct Weights {
+    known: Option<Known>,
+    skipped: SkippedSpot,
+}
 
 struct Known {
     rates: SpotRates,
@@ -41,9 +45,9 @@ pub(crate) struct Priced<'o> {
 }
 
 impl Weights {
-    /// Whether anything is weighted.
+    /// Whether anything is weighted by its interruptions.
     pub(crate) const fn is_any(&self) -> bool {
-        self.0.is_some()
+        self.known.is_some()
     }
 
     /// Reads a snapshot.
@@ -53,13 +57,14 @@ impl Weights {
         let of_pool = |pool: &NodePool| SpotPolicy::of(&pool.annotations);
         let matters = pools.iter().any(|pool| of_pool(pool).is_set())
             || pods.iter().any(|pod| pod.spec.spot_interruption_cost.is_some());
-        Self(matters.then(|| {
+        let known = matters.then(|| {
             let costs = |pool: &NodePool| InterruptionCosts::of(of_pool(pool), pods, snapshot.now);
             Known {
                 rates: SpotRates::of(&snapshot.spot, snapshot.now),
                 costs: pools.iter().map(|pool| (pool.name.clone(), costs(pool))).collect(),
             }
-        }))
+        });
+        Self { known, skipped: snapshot.skipped_spot.clone() }
     }
 
     /// Whether the NodePool wants the offering only where no other is left.
@@ -69,7 +74,7 @@ impl Weights {
         instance_type: &InstanceType,
         (zone, capacity_type): (&str, CapacityType),
     ) -> bool {
-        let Self(Some(Known { rates, .. })) = self else { return false };
+        let Some(Known { rates, .. }) = &self.known else { return false };
         let max = SpotPolicy::of(&pool.annotations).max;
         capacity_type == CapacityType::Spot
             && max.is_some_and(|max| rates.is_over(&rates.get(&instance_type.name, zone), max))
@@ -77,7 +82,7 @@ impl Weights {
 
     /// What interruptions cost in a NodePool; `None` where nothing is weighted.
     pub(crate) fn costs(&self, pool: &NodePool) -> Option<&InterruptionCosts> {
-        self.0.as_ref()?.costs.get(&pool.name)
+        self.known.as_ref()?.costs.get(&pool.name)
     }
 
     /// What an offering that costs `price` is to be chosen at for pods that nothing sets apart.
@@ -106,6 +111,9 @@ impl Weights {
         if self.is_unwanted(pool, instance_type, (zone, capacity_type)) {
             all *= UNWANTED_TIMES;
         }
+        if capacity_type == CapacityType::Spot {
+            all += i128::from(self.skipped.surcharge(instance_type, zone, price).nanos());
+        }
         UsdPerHour::from_nanos(i64::try_from(all).unwrap_or(i64::MAX))
     }
 
@@ -116,7 +124,7 @@ impl Weights {
         pool: &NodePool,
         Priced { instance_type, zone, capacity_type, price }: Priced<'_>,
     ) -> i128 {
-        let Self(Some(Known { rates, costs })) = self else { return 0 };
+        let Some(Known { rates, costs }) = &self.known else { return 0 };
         if capacity_type != CapacityType::Spot || !interruption.is_any() {
             return 0;
         }

@@ -45,7 +45,7 @@ pub(crate) fn failure(kind: ErrorKind) -> PortError {
 }
 
 /// A price in thousandths of a dollar per hour.
-fn milli_usd(price: i64) -> UsdPerHour {
+pub(crate) fn milli_usd(price: i64) -> UsdPerHour {
     UsdPerHour::from_nanos(price * 1_000_000)
 }
 

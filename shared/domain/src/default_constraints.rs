@@ -203,6 +203,7 @@ impl ClusterSnapshot {
                 instance_types: self.instance_types.clone(),
                 nominations: self.nominations.clone(),
                 spot: self.spot.clone(),
+                skipped_spot: self.skipped_spot.clone(),
             }),
         }
     }

@@ -16,7 +16,7 @@ use crate::pod::{Pod, PodKey};
 use crate::scheduler::SchedulerConfig;
 use crate::settings::Settings;
 use crate::shared_list::SharedList;
-use crate::spot::SpotHistory;
+use crate::spot::{SkippedSpot, SpotHistory};
 use crate::volume::{CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass};
 use crate::workload::{DaemonSet, Namespace, PodTemplateObject, Service, Workload};
 use crate::{Text, Timestamp};
@@ -94,6 +94,8 @@ pub struct ClusterSnapshot {
     pub nominations: BTreeMap<Text, Vec<PodKey>>,
     /// What the installation remembers of the region's spot offerings.
     pub spot: SpotHistory,
+    /// Spot offerings that EC2 skips, as far as this cluster's launches of late tell.
+    pub skipped_spot: SkippedSpot,
 }
 
 impl ClusterSnapshot {
@@ -108,6 +110,7 @@ impl ClusterSnapshot {
             instance_types: InstanceTypes::default(),
             nominations: BTreeMap::new(),
             spot: SpotHistory::default(),
+            skipped_spot: SkippedSpot::default(),
         }
     }
 }

@@ -12,6 +12,7 @@ mod policy;
 mod rate;
 mod rates;
 mod share;
+mod skipped;
 
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,7 @@ pub use policy::{InterruptionCost, SpotPolicy, SpotPolicyError};
 pub use rate::InterruptionRate;
 pub use rates::{SpotEstimate, SpotRates};
 pub use share::{SpotOfferingShare, SpotOfferingShareError};
+pub use skipped::{SKIPPED_FOR, SkippedSpot};
 
 /// After so long an interruption, a launch, a recommendation or a node-hour counts half.
 pub const HALF_LIFE: SignedDuration = SignedDuration::from_hours(72);

@@ -60,10 +60,29 @@ fn every_offering_is_of_a_listed_type_sold_allowed_and_at_its_price() {
 fn offerings_come_cheapest_first_and_once() {
     let mut reversed = spot(&["small", "big"]);
     reversed.offerings.reverse();
-    breaks(&one_pod(), &plan([reversed]), &[Rule::OfferingsOrder]);
+    breaks(&one_pod(), &plan([reversed.clone()]), &[Rule::OfferingsOrder]);
     let mut twice = spot(&["small"]);
     twice.offerings.push(twice.offerings[0].clone());
     breaks(&one_pod(), &plan([twice]), &[Rule::OfferingsTwice]);
+}
+
+#[test]
+fn spot_that_ec2_skips_comes_after_what_it_launches_instead() {
+    let plain = spot(&["small", "big"]);
+    let mut cluster = one_pod();
+    let mut types = cluster.instance_types.default.to_vec();
+    for own in &mut types {
+        own.offerings.retain(|own| own.capacity_type == CapacityType::Spot);
+    }
+    cluster.instance_types.default = types.into();
+    let launched = LaunchOffering { price: usd(0.09), ..plain.offerings[1].clone() };
+    cluster.skipped_spot.record(&plain.offerings[..1], &launched);
+    let rules = [Rule::TypesOrder, Rule::OfferingNotCheapest, Rule::OfferingsOrder];
+    breaks(&cluster, &plan([plain]), &rules);
+    let last = spot(&["big", "small"]);
+    let mut offerings = last.offerings.clone();
+    offerings.sort_by_key(|own| own.instance_type != last.offering.instance_type);
+    allows(&cluster, &plan([asking(last, offerings)]));
 }
 
 #[test]

@@ -4,27 +4,29 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::cluster_limit::limits_dollars;
-use domain::instance_type::{InstanceType, InstanceTypeList, InstanceTypes};
+use domain::instance_type::{CapacityType, InstanceType, InstanceTypeList, InstanceTypes};
 use domain::label;
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
 use domain::node_pool::NodePool;
-use domain::plan::PlannedDisruption;
+use domain::plan::{LaunchOffering, PlannedDisruption};
 use domain::pod::{OwnerKind, Pod, PodKey};
 use domain::resource::{Resources, USD_PER_HOUR};
 use domain::settings::Settings;
 use domain::shared_list::SharedList;
 use domain::snapshot::ClusterSnapshot;
-use domain::spot::SpotHistory;
+use domain::spot::{SKIPPED_FOR, SkippedSpot, SpotHistory};
 use domain::taint::Taint;
 use domain::{SignedDuration, Text, Timestamp};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::pod_events::record_pod_events;
 use crate::ports::claim_store::Versioned;
+use crate::ports::cloud::Instance;
 use crate::ports::cluster::{ClusterListing, NodeClaimObject};
 use crate::record::claim::ClaimRecord;
 use crate::record::command::{CommandPhase, CommandRecord};
+use crate::record::launch::LaunchRequest;
 use crate::record::nomination::Nomination;
 use crate::record::spot::SpotRecord;
 use crate::record::unavailable::{ANY, UnavailableOffering};
@@ -128,7 +130,8 @@ impl ClusterState {
 /// Claims come from the store, with annotations and deletion of their objects in the cluster; one
 /// without an instance has the room that every type offered for it has. Nodes of claims that are
 /// ending, and of commands under way, wear the taint `karpenter.sh/disrupted` whether it was
-/// written yet or not. Offerings marked unavailable are not available. A pod that is nominated to a
+/// written yet or not. Offerings marked unavailable are not available; those of spot that EC2
+/// skipped of late are known as such. A pod that is nominated to a
 /// node waits like any other, unless kube-scheduler preempts pods there for it.
 pub fn snapshot(observed: &ClusterState, settings: &Settings) -> ClusterSnapshot {
     let mut objects = observed.listing.objects.clone();
@@ -147,7 +150,32 @@ pub fn snapshot(observed: &ClusterState, settings: &Settings) -> ClusterSnapshot
         ),
         nominations: expected_pods(observed),
         spot: observed.spot.all.clone(),
+        skipped_spot: skipped_spot(observed),
     }
+}
+
+/// Spot offerings that EC2 skipped when it launched claims that are there.
+fn skipped_spot(observed: &ClusterState) -> SkippedSpot {
+    let mut launched: Vec<(&LaunchRequest, &Instance)> = observed
+        .claims
+        .iter()
+        .filter_map(|claim| Some((&*claim.record.launch, claim.record.instance.as_ref()?)))
+        .filter(|(_, own)| own.capacity_type == CapacityType::Spot)
+        .filter(|(_, own)| observed.now.duration_since(own.launched) < SKIPPED_FOR)
+        .collect();
+    launched.sort_by_key(|(_, own)| (own.launched, &own.id));
+    let mut skipped = SkippedSpot::default();
+    for (request, instance) in launched {
+        // Then EC2 is told an order of ours.
+        let is_ordered = request.attempt.choices.as_ref().is_some_and(|own| own.is_overlaid);
+        let is_launched = |own: &&LaunchOffering| {
+            own.instance_type == instance.instance_type && own.zone == instance.zone
+        };
+        if let (false, Some(own)) = (is_ordered, request.offerings.iter().find(is_launched)) {
+            skipped.record(&request.offerings, own);
+        }
+    }
+    skipped
 }
 
 /// How long before its end a pod is left out by [`forget_ending_pods`]: a new node takes longer

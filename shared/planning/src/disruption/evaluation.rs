@@ -192,7 +192,7 @@ impl Draft {
         }
         let dearer = dearer_on_hosts(model, &trial);
         let savings = before - after - dearer;
-        if model.is_weighted() && !trial.packed.is_empty() {
+        if model.chooses_beside_cost() && !trial.packed.is_empty() {
             let saved = saved_money(trials, &nodes, &trial.packed);
             if saved <= UsdPerHour::ZERO {
                 let pods = count(trials.pods_of(&nodes).len());

@@ -49,9 +49,9 @@ const SETTLED_HOURS: f64 = 0.5;
 /// what is worth it changes a few times in an hour, not with every second.
 const UNCHANGED_STEP_MINUTES: f64 = 5.0;
 
-/// Hours for which savings are expected to last where all pods of the cluster came within the last
-/// hour; twice as long where half of them did, and so on. Where pods come and go, what is saved is
-/// soon gone; so is it where planning itself keeps moving them.
+/// Hours for which savings are expected to last where all pods of the cluster have just come; twice
+/// as long where half of them have, and so on. Where pods come and go, what is saved is soon gone;
+/// so is it where planning itself keeps moving them.
 const LASTING_HOURS: f64 = 1.0 / 16.0;
 
 /// Hours that every move has to pay for its evictions: twenty minutes. In a cluster that has just
@@ -63,8 +63,13 @@ const PAYBACK_LEAST_HOURS: f64 = 20.0 / 60.0;
 /// that others left, and make them superfluous.
 const PAYBACK_OF_LAUNCHES_LEAST_HOURS: f64 = 2.0 / 60.0;
 
-/// Pods younger than that have come lately.
-const YOUNG: SignedDuration = SignedDuration::from_hours(1);
+/// Hours within which a pod that has come counts less and less. Were it to count in full for some
+/// time and then not at all, what a wave of moves left would all be worth it at once, an hour later.
+const YOUNG_HOURS: f64 = 2.0;
+
+/// The age of pods counts in steps of so many minutes, rounded down: what is worth it changes a few
+/// times in an hour, not with every second.
+const AGE_STEP_MINUTES: f64 = 10.0;
 
 const MINUTES_PER_HOUR: f64 = 60.0;
 
@@ -84,7 +89,7 @@ struct NodeShare {
     price: f64,
     /// Pods that would have to go elsewhere.
     pods: f64,
-    /// Those of them that came within the last hour.
+    /// How many of them have come lately: each by its youth, from 1 to 0.
     young_pods: f64,
     /// Sum of their eviction costs, 1 for an ordinary one.
     evictions: f64,
@@ -280,19 +285,29 @@ impl NodeShare {
         let pods = view.bound.iter().filter(|pod| must_move(model, **pod));
         let moving = pods.map(|pod| model.pod(*pod));
         let evictions: f64 = moving.clone().map(|pod| eviction_cost(pod).max(0.0)).sum();
-        let is_young = |pod: &&Pod| {
-            let age = pod.created.map(|created| model.snapshot.now.duration_since(created));
-            age.is_some_and(|age| age < YOUNG)
-        };
         Self {
             pods: moving.clone().count() as f64,
-            young_pods: moving.filter(is_young).count() as f64,
+            young_pods: moving.map(|pod| youth(pod, model.snapshot.now)).sum(),
             price: view.price().map_or(0.0, |price| price.nanos() as f64),
             evictions,
             disruption: (1.0 + evictions) * lifetime_remaining(view.claim, model.snapshot.now),
             unchanged_hours: unchanged_hours(view.claim, model.snapshot.now),
         }
     }
+}
+
+/// 1 for a pod that has just come, less the older it is, and 0 from some age on or where that is not
+/// known.
+fn youth(pod: &Pod, now: Timestamp) -> f64 {
+    let Some(created) = pod.created else { return 0.0 };
+    let age = in_steps(now.duration_since(created), AGE_STEP_MINUTES);
+    (1.0 - age / YOUNG_HOURS).clamp(0.0, 1.0)
+}
+
+/// Hours in whole steps of so many minutes, rounded down.
+fn in_steps(duration: SignedDuration, step_minutes: f64) -> f64 {
+    let steps = duration.as_secs_f64() / 60.0 / step_minutes;
+    steps.floor() * step_minutes / MINUTES_PER_HOUR
 }
 
 /// What evicting an ordinary pod is taken to cost, in nano-USD.
@@ -311,10 +326,7 @@ fn lasting_hours(nodes: &IndexVec<NodeIx, NodeShare>) -> f64 {
 
 fn unchanged_hours(claim: Option<&NodeClaim>, now: Timestamp) -> f64 {
     let last = claim.and_then(|claim| claim.status.last_pod_event);
-    last.map_or(f64::INFINITY, |last| {
-        let steps = now.duration_since(last).as_secs_f64() / 60.0 / UNCHANGED_STEP_MINUTES;
-        steps.floor() * UNCHANGED_STEP_MINUTES / MINUTES_PER_HOUR
-    })
+    last.map_or(f64::INFINITY, |last| in_steps(now.duration_since(last), UNCHANGED_STEP_MINUTES))
 }
 
 #[cfg(test)]
@@ -355,6 +367,29 @@ mod tests {
             assert!(saves_enough(ceiling - usd(0.000_001)), "{unchanged_hours}");
             assert!(!saves_enough(ceiling + usd(0.000_001)), "{unchanged_hours}");
         }
+    }
+
+    #[test]
+    fn a_pod_counts_less_the_older_it_is_in_steps_and_not_at_all_in_the_end() {
+        let now = Timestamp::UNIX_EPOCH + SignedDuration::from_hours(100);
+        let youth_after = |minutes| {
+            let created = Some(now - SignedDuration::from_mins(minutes));
+            let pod = Pod { created, ..testkit::pod("p").build() };
+            format!("{:.2}", youth(&pod, now))
+        };
+        assert_eq!([0, 9].map(youth_after), ["1.00", "1.00"]);
+        assert_eq!([30, 60, 69].map(youth_after), ["0.75", "0.50", "0.50"]);
+        assert_eq!([120, 1000].map(youth_after), ["0.00", "0.00"]);
+    }
+
+    #[test]
+    fn savings_last_longer_the_fewer_pods_have_come_lately() {
+        let lasting = |young_pods: f64| {
+            let node = NodeShare { pods: 10.0, young_pods, ..NodeShare::default() };
+            format!("{:.4}", lasting_hours(&vec![node].into()))
+        };
+        assert_eq!([10.0, 5.0, 0.5].map(lasting), ["0.0625", "0.1250", "1.2500"]);
+        assert_eq!(lasting(0.0), "inf");
     }
 
     #[test]

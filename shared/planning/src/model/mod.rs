@@ -150,6 +150,11 @@ impl<'a> Model<'a> {
         self.pools.iter().any(|pool| pool.is_weighted)
     }
 
+    /// Whether offerings are chosen at other prices than they cost.
+    pub(crate) fn chooses_beside_cost(&self) -> bool {
+        self.is_weighted() || self.weights.is_any_skipped()
+    }
+
     /// Whether pods differ in what their interruptions cost, in some NodePool.
     pub(crate) fn tells_pods_apart(&self) -> bool {
         self.pools.iter().any(Pool::tells_pods_apart)

@@ -3,7 +3,8 @@
 //! In a NodePool that says what an interruption costs, an offering is chosen at its price and what
 //! its interruptions cost an hour, and a little more where EC2 lacked capacity of late. One above
 //! the pool's maximum is chosen at many times its price: while another remains, that one is taken.
-//! Everywhere else rates decide among equals only. What a plan says it costs is never weighted.
+//! Everywhere else rates decide among equals only. In every NodePool an offering that EC2 skips is
+//! chosen at the price of what it launches instead. What a plan says it costs is never weighted.
 
 use std::collections::BTreeMap;
 
@@ -14,8 +15,8 @@ use domain::node_pool::NodePool;
 use domain::pod::Pod;
 use domain::snapshot::ClusterSnapshot;
 use domain::spot::{
-    InterruptionCosts, InterruptionRate, NodeInterruptionCost, PodInterruption, SpotEstimate,
-    SpotPolicy, SpotRates,
+    InterruptionCosts, InterruptionRate, NodeInterruptionCost, PodInterruption, SkippedSpot,
+    SpotEstimate, SpotPolicy, SpotRates,
 };
 
 /// How many times its price an offering above the maximum is chosen at: more than the largest node
@@ -29,6 +30,7 @@ const MICROS: i128 = 1_000_000;
 /// What is known of spot offerings, and by what it is weighted.
 pub(crate) struct Weights {
     known: Option<Known>,
+    skipped: SkippedSpot,
 }
 
 struct Known {
@@ -68,7 +70,7 @@ impl Weighted {
 
 impl Weights {
     /// Nothing is weighted.
-    pub(crate) const NONE: Self = Self { known: None };
+    pub(crate) const NONE: Self = Self { known: None, skipped: SkippedSpot::NONE };
 
     /// What a snapshot says. Without a history and without a NodePool or pod that asks for it,
     /// nothing.
@@ -84,7 +86,7 @@ impl Weights {
             });
             Known { rates: SpotRates::of(&snapshot.spot, snapshot.now), costs: costs.collect() }
         });
-        Self { known }
+        Self { known, skipped: snapshot.skipped_spot.clone() }
     }
 
     /// What interruptions cost in a NodePool, by pods; `None` where nothing is weighted.
@@ -102,8 +104,29 @@ impl Weights {
         self.known.as_ref().map(|known| known.rates.get(instance_type, zone).rate)
     }
 
+    /// Whether EC2 skips any offering, which is then chosen at more than it costs in any NodePool.
+    pub(crate) fn is_any_skipped(&self) -> bool {
+        !self.skipped.is_empty()
+    }
+
     /// What an offering of a NodePool is chosen by. `price` is what it costs.
     pub(crate) fn weighted(
+        &self,
+        measure: Measure<'_>,
+        instance_type: &InstanceType,
+        (zone, capacity_type): (&str, CapacityType),
+        price: UsdPerHour,
+    ) -> Weighted {
+        let own = self.with_interruptions(measure, instance_type, (zone, capacity_type), price);
+        if capacity_type != CapacityType::Spot || self.skipped.is_empty() {
+            return own;
+        }
+        let price = own.price + self.skipped.surcharge(instance_type, zone, price);
+        Weighted { price, ..own }
+    }
+
+    /// What an offering is chosen by for its price and its interruptions.
+    fn with_interruptions(
         &self,
         measure: Measure<'_>,
         instance_type: &InstanceType,
@@ -140,7 +163,7 @@ impl Weights {
         let Some(costs) = node_pool.and_then(|pool| self.costs(pool)) else { return price };
         let cost = cost_of_node(costs, pods);
         let measure = Measure { max: None, costs: Some(costs), cost };
-        self.weighted(measure, instance_type, offering, price).price
+        self.with_interruptions(measure, instance_type, offering, price).price
     }
 }
 

@@ -159,7 +159,7 @@ impl Scheduling {
         let lower_bound = purpose.is_held_against_a_bound().then(|| {
             let demand = demand(model, &outcome, &packing.nodes);
             relaxation.as_ref().map_or(UsdPerHour::ZERO, |relaxation| {
-                if model.is_weighted() {
+                if model.chooses_beside_cost() {
                     return attempt::lower_bound_at_cost(model, &waiting, &demand);
                 }
                 relaxation.lower_bound(model, &demand, budget(model, &demand))

@@ -24,6 +24,7 @@ use domain::node_claim::{ConditionType, NodeClaim};
 use domain::node_pool::{ConsolidationPolicy, NeverOr, NodePool};
 use domain::pod::{DoNotDisrupt, ObjectKey, Pod};
 use domain::settings::Settings;
+use domain::spot::SKIPPED_FOR;
 use domain::{SignedDuration, Timestamp};
 use manifests::WorkloadObject;
 
@@ -38,8 +39,12 @@ const NEWS_TTL: SignedDuration = SignedDuration::from_secs(95);
 /// steps in which it counts that.
 const SETTLES_AFTER: SignedDuration = SignedDuration::from_mins(30);
 const SETTLES_IN_STEPS_OF: SignedDuration = SignedDuration::from_mins(5);
-/// Ages of pods and of claims at which disruption sees them differently.
+/// Age of claims at which disruption sees them differently.
 const COMES_OF_AGE: SignedDuration = SignedDuration::from_hours(1);
+/// Up to which age disruption takes a pod for one that came lately, and the steps in which it counts
+/// that.
+const AGES_UP_TO: SignedDuration = SignedDuration::from_hours(2);
+const AGES_IN_STEPS_OF: SignedDuration = SignedDuration::from_mins(10);
 /// How long before a window its capacity is wanted at most, where a schedule does not say it:
 /// longer than nodes take to start.
 const LEAD_MAX: SignedDuration = SignedDuration::from_mins(30);
@@ -185,6 +190,9 @@ fn next_difference(
         for moment in [expiration.due(claim), expiration.forced(claim)].into_iter().flatten() {
             at(moment);
         }
+        if let Some(instance) = &record.instance {
+            at(instance.launched + SKIPPED_FOR);
+        }
         let Some(pool) = pool else { continue };
         if let Some(waves) = &pool.options.drift_waves
             && let Some(soaked) = soak_ends(world, claim, waves)
@@ -250,7 +258,11 @@ fn next_of_schedule(world: &World, schedule: &PrewarmSchedule) -> Option<Timesta
 fn moments_of_proposals(world: &World, at: &mut impl FnMut(Timestamp)) -> Option<()> {
     for pod in world.api().list::<Pod>() {
         if let Some(created) = pod.created {
-            at(created + COMES_OF_AGE);
+            let mut age = AGES_IN_STEPS_OF;
+            while age <= AGES_UP_TO {
+                at(created + age);
+                age += AGES_IN_STEPS_OF;
+            }
         }
         if let (Some(DoNotDisrupt::For(duration)), Some(started)) =
             (pod.do_not_disrupt, pod.started)

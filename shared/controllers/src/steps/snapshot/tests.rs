@@ -11,9 +11,10 @@ use super::*;
 use crate::pod_fingerprints::PodFingerprints;
 use crate::ports::claim_store::Version;
 use crate::record::claim::EndReason;
+use crate::record::launch::LaunchChoices;
 use crate::testing::{
-    at, initialized_record, instance_type, listing_of, node_of, offering, planned_claim, pod_on,
-    record,
+    at, initialized_record, instance_type, listing_of, milli_usd, node_of, offering, planned_claim,
+    pod_on, record,
 };
 
 fn observation(records: impl IntoIterator<Item = ClaimRecord>) -> ClusterState {
@@ -235,4 +236,41 @@ fn room_of_pods_that_end_before_a_new_node_could_be_there_is_free() {
     let owner =
         domain::pod::Owner { kind: OwnerKind::StatefulSet, name: "db".into(), uid: "u".into() };
     assert_eq!(left(&|pod| pod.owner = Some(owner.clone())), 1, "its successor wants the room");
+}
+
+/// A claim that any of three types was asked for, of which EC2 launched one at a second.
+fn launched(name: &str, second: i64, instance_type: &str) -> ClaimRecord {
+    let mut own = initialized_record(name, at(0));
+    let launch = Arc::make_mut(&mut own.launch);
+    let [mut m5, mut m5a] = [launch.offerings[0].clone(), launch.offerings[0].clone()];
+    (m5.price, m5a.price) = (milli_usd(40), milli_usd(30));
+    m5a.instance_type = "m5a.large".into();
+    launch.offerings = vec![m5a, m5];
+    let instance = own.instance.as_mut().unwrap();
+    instance.launched = at(second);
+    instance.instance_type = instance_type.into();
+    own
+}
+
+#[test]
+fn spot_that_ec2_skipped_in_its_last_launches_is_known() {
+    let skips = |records: &[ClaimRecord]| {
+        let snapshot = snapshot_of(&observation(records.iter().cloned()));
+        let m5a = instance_type("m5a.large", []);
+        snapshot.skipped_spot.surcharge(&m5a, "a", milli_usd(30)) > milli_usd(9)
+    };
+    let [skipped, not] = [launched("web-1", 10, "m5.large"), launched("web-2", 20, "m5a.large")];
+    assert!(skips(std::slice::from_ref(&skipped)));
+    assert!(!skips(&[skipped.clone(), not.clone()]), "it was launched since");
+    let again = launched("web-3", 30, "m5.large");
+    assert!(skips(&[skipped.clone(), not, again]));
+    let long_ago = launched("web-1", 100 - SKIPPED_FOR.as_secs(), "m5.large");
+    assert!(!skips(&[long_ago]));
+    let mut on_demand = skipped.clone();
+    on_demand.instance.as_mut().unwrap().capacity_type = CapacityType::OnDemand;
+    assert!(!skips(&[on_demand]), "the cheapest on demand was short of capacity");
+    let mut ordered = skipped;
+    let is_overlaid = LaunchChoices { is_overlaid: true, ..LaunchChoices::default() };
+    Arc::make_mut(&mut ordered.launch).attempt.choices = Some(is_overlaid);
+    assert!(!skips(&[ordered]), "EC2 was told which to take first");
 }

@@ -4,9 +4,9 @@ use domain::Text;
 use domain::instance_type::CapacityType;
 use domain::label::{
     CAPACITY_TYPE, SPOT_INTERRUPTION_COST, SPOT_INTERRUPTION_COST_DO_NOT_DISRUPT,
-    SPOT_INTERRUPTIONS_MAX,
+    SPOT_INTERRUPTIONS_MAX, ZONE,
 };
-use domain::plan::Plan;
+use domain::plan::{LaunchOffering, Plan};
 use domain::pod::{DoNotDisrupt, GracePeriodSeconds};
 use domain::resource::{Resources, USD_PER_HOUR};
 use domain::spot::{InterruptionCost, OfferingHistory, SpotHistory};
@@ -246,4 +246,36 @@ fn pods_find_the_nodes_that_were_launched_for_them() {
         [0, 1].map(|index| place_of(&plan, &format!("web-{index}"))),
         [Some("n1"), Some("n3")]
     );
+}
+
+/// EC2 launched the offering in zone b where it was asked for that in zone a too.
+fn skipping_a(world: Cluster) -> Cluster {
+    let asked = [("a", 0.030), ("b", 0.033)].map(|(zone, price)| LaunchOffering {
+        instance_type: "m.large".into(),
+        zone: zone.into(),
+        capacity_type: CapacityType::Spot,
+        price: usd(price),
+        reservation_id: None,
+    });
+    world.with(|snapshot| snapshot.skipped_spot.record(&asked, &asked[1]))
+}
+
+#[test]
+fn what_ec2_skips_is_asked_for_after_what_it_launches_instead() {
+    let plan = skipping_a(two_zones()).pod(pod("p")).plan();
+    let claim = claim_of(&plan, "p");
+    let zones: Vec<&str> = claim.offerings.iter().map(|own| &*own.zone).collect();
+    assert_eq!(zones, ["b", "a"], "a launch that asks for it again tells when it is over");
+    assert_eq!(claim.offering.price, usd(0.033));
+    assert_eq!(plan.totals.hourly_after, usd(0.033));
+    let bound = plan.totals.lower_bound.unwrap();
+    assert!(bound <= usd(0.030), "{bound}: alone, the other could be had");
+}
+
+#[test]
+fn what_ec2_skips_is_bought_where_nothing_else_will_do() {
+    let plan = skipping_a(two_zones()).pod(pod("p").on_nodes_with(ZONE, "a")).plan();
+    let claim = claim_of(&plan, "p");
+    assert_eq!((&*claim.offering.zone, claim.offering.price), ("a", usd(0.030)));
+    assert_eq!(claim.offering.capacity_type, CapacityType::Spot);
 }
