@@ -166,7 +166,7 @@ fn skipped_spot(observed: &ClusterState) -> SkippedSpot {
     launched.sort_by_key(|(_, own)| (own.launched, &own.id));
     let mut skipped = SkippedSpot::default();
     for (request, instance) in launched {
-        // Then EC2 is told an order of ours.
+        // Then EC2 follows an order that it was given.
         let is_ordered = request.attempt.choices.as_ref().is_some_and(|own| own.is_overlaid);
         let is_launched = |own: &&LaunchOffering| {
             own.instance_type == instance.instance_type && own.zone == instance.zone

@@ -46,8 +46,8 @@ impl SkippedSpot {
         }
     }
 
-    /// By how much more than `price`, which it costs, a spot offering is to be chosen: by as much as
-    /// what EC2 launches instead costs more, and so little again that this one comes first. With it
+    /// How much more than its price, `price`, a spot offering is to be chosen at: as much as what
+    /// EC2 launches instead costs more, and so little again that the latter comes first. With it,
     /// the offering is chosen at no more than its type costs on demand in the zone.
     pub fn surcharge(
         &self,

@@ -63,8 +63,8 @@ const PAYBACK_LEAST_HOURS: f64 = 20.0 / 60.0;
 /// that others left, and make them superfluous.
 const PAYBACK_OF_LAUNCHES_LEAST_HOURS: f64 = 2.0 / 60.0;
 
-/// Hours within which a pod that has come counts less and less. Were it to count in full for some
-/// time and then not at all, what a wave of moves left would all be worth it at once, an hour later.
+/// Hours within which a pod that has come counts less and less. Were it to count in full for an
+/// hour and then not at all, what a wave of moves left would all be worth it at once after that.
 const YOUNG_HOURS: f64 = 2.0;
 
 /// The age of pods counts in steps of so many minutes, rounded down: what is worth it changes a few
@@ -296,8 +296,8 @@ impl NodeShare {
     }
 }
 
-/// 1 for a pod that has just come, less the older it is, and 0 from some age on or where that is not
-/// known.
+/// 1 for a pod that has just come, less the older it is, and 0 from some age on; 0 where its age is
+/// not known.
 fn youth(pod: &Pod, now: Timestamp) -> f64 {
     let Some(created) = pod.created else { return 0.0 };
     let age = in_steps(now.duration_since(created), AGE_STEP_MINUTES);

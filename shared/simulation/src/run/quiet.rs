@@ -41,8 +41,8 @@ const SETTLES_AFTER: SignedDuration = SignedDuration::from_mins(30);
 const SETTLES_IN_STEPS_OF: SignedDuration = SignedDuration::from_mins(5);
 /// Age of claims at which disruption sees them differently.
 const COMES_OF_AGE: SignedDuration = SignedDuration::from_hours(1);
-/// Up to which age disruption takes a pod for one that came lately, and the steps in which it counts
-/// that.
+/// Up to which age disruption takes a pod for one that came lately, and the steps in which it
+/// counts that.
 const AGES_UP_TO: SignedDuration = SignedDuration::from_hours(2);
 const AGES_IN_STEPS_OF: SignedDuration = SignedDuration::from_mins(10);
 /// How long before a window its capacity is wanted at most, where a schedule does not say it:

@@ -436,7 +436,8 @@ fn a_week_over_offerings_that_differ_tenfold_sees_far_fewer_interruptions_and_co
 
 #[test]
 fn where_all_are_taken_back_alike_remembering_changes_next_to_nothing() {
-    let [without, with] = compared(7, worlds(2), |_| 0.1);
+    // Of few worlds, chance alone makes a difference of some thousandths.
+    let [without, with] = compared(7, worlds(8), |_| 0.1);
     let change = with.hours / without.hours - 1.0;
     println!("hours: {:.3} %", change * 100.0);
     assert!(change.abs() <= 0.002, "{:.3} %", change * 100.0);

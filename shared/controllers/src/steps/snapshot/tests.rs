@@ -272,5 +272,5 @@ fn spot_that_ec2_skipped_in_its_last_launches_is_known() {
     let mut ordered = skipped;
     let is_overlaid = LaunchChoices { is_overlaid: true, ..LaunchChoices::default() };
     Arc::make_mut(&mut ordered.launch).attempt.choices = Some(is_overlaid);
-    assert!(!skips(&[ordered]), "EC2 was told which to take first");
+    assert!(!skips(&[ordered]), "EC2 follows the order that it was given");
 }
