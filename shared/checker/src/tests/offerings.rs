@@ -60,7 +60,7 @@ fn every_offering_is_of_a_listed_type_sold_allowed_and_at_its_price() {
 fn offerings_come_cheapest_first_and_once() {
     let mut reversed = spot(&["small", "big"]);
     reversed.offerings.reverse();
-    breaks(&one_pod(), &plan([reversed.clone()]), &[Rule::OfferingsOrder]);
+    breaks(&one_pod(), &plan([reversed]), &[Rule::OfferingsOrder]);
     let mut twice = spot(&["small"]);
     twice.offerings.push(twice.offerings[0].clone());
     breaks(&one_pod(), &plan([twice]), &[Rule::OfferingsTwice]);

@@ -131,8 +131,8 @@ impl ClusterState {
 /// without an instance has the room that every type offered for it has. Nodes of claims that are
 /// ending, and of commands under way, wear the taint `karpenter.sh/disrupted` whether it was
 /// written yet or not. Offerings marked unavailable are not available; those of spot that EC2
-/// skipped of late are known as such. A pod that is nominated to a
-/// node waits like any other, unless kube-scheduler preempts pods there for it.
+/// skipped of late are known as such. A pod that is nominated to a node waits like any other,
+/// unless kube-scheduler preempts pods there for it.
 pub fn snapshot(observed: &ClusterState, settings: &Settings) -> ClusterSnapshot {
     let mut objects = observed.listing.objects.clone();
     taint_leaving_nodes(observed, &mut objects.nodes);
@@ -166,13 +166,19 @@ fn skipped_spot(observed: &ClusterState) -> SkippedSpot {
     launched.sort_by_key(|(_, own)| (own.launched, &own.id));
     let mut skipped = SkippedSpot::default();
     for (request, instance) in launched {
+        let choices = request.attempt.choices.as_ref();
         // Then EC2 follows an order that it was given.
-        let is_ordered = request.attempt.choices.as_ref().is_some_and(|own| own.is_overlaid);
+        let is_ordered = choices.is_some_and(|own| own.is_overlaid);
+        // Zones without a subnet that has addresses left are not asked for.
+        let is_asked = |own: &&LaunchOffering| {
+            let subnets = choices.map(|own| &own.subnets).filter(|own| !own.is_empty());
+            subnets.is_none_or(|zones| zones.contains_key(&own.zone))
+        };
         let is_launched = |own: &&LaunchOffering| {
             own.instance_type == instance.instance_type && own.zone == instance.zone
         };
         if let (false, Some(own)) = (is_ordered, request.offerings.iter().find(is_launched)) {
-            skipped.record(&request.offerings, own);
+            skipped.record(request.offerings.iter().filter(is_asked), own);
         }
     }
     skipped

@@ -32,14 +32,18 @@ impl SkippedSpot {
 
     /// Takes in that a request for any of `asked` was answered with one of them. Requests are to be
     /// taken in as they were made, oldest first: what EC2 launches it does not skip any more.
-    pub fn record(&mut self, asked: &[LaunchOffering], launched: &LaunchOffering) {
+    pub fn record<'a>(
+        &mut self,
+        asked: impl IntoIterator<Item = &'a LaunchOffering>,
+        launched: &LaunchOffering,
+    ) {
         if let Some(zones) = self.0.get_mut(&launched.instance_type) {
             zones.remove(&launched.zone);
             if zones.is_empty() {
                 self.0.remove(&launched.instance_type);
             }
         }
-        for own in asked.iter().filter(|own| own.price < launched.price) {
+        for own in asked.into_iter().filter(|own| own.price < launched.price) {
             let zones = self.0.entry(own.instance_type.clone()).or_default();
             let instead = zones.entry(own.zone.clone()).or_default();
             *instead = launched.price.max(*instead);

@@ -12,6 +12,7 @@
 //! Where calls fail or take time, every run takes place.
 
 use std::collections::BTreeMap;
+use std::iter::successors;
 
 use controllers::ports::FunctionName;
 use controllers::record::claim::{ClaimPhase, ClaimRecord};
@@ -253,16 +254,18 @@ fn next_of_schedule(world: &World, schedule: &PrewarmSchedule) -> Option<Timesta
     Some(next)
 }
 
+/// Ages at which disruption sees pods differently, in order.
+pub(super) fn ages_of_pods() -> impl Iterator<Item = SignedDuration> {
+    let next = |age: &SignedDuration| Some(*age + AGES_IN_STEPS_OF);
+    successors(Some(AGES_IN_STEPS_OF), next).take_while(|age| *age <= AGES_UP_TO)
+}
+
 /// Moments at which disruption may propose something that it did not before; `None` where that is
 /// any moment.
 fn moments_of_proposals(world: &World, at: &mut impl FnMut(Timestamp)) -> Option<()> {
     for pod in world.api().list::<Pod>() {
         if let Some(created) = pod.created {
-            let mut age = AGES_IN_STEPS_OF;
-            while age <= AGES_UP_TO {
-                at(created + age);
-                age += AGES_IN_STEPS_OF;
-            }
+            ages_of_pods().for_each(|age| at(created + age));
         }
         if let (Some(DoNotDisrupt::For(duration)), Some(started)) =
             (pod.do_not_disrupt, pod.started)

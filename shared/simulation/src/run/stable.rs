@@ -18,6 +18,7 @@ use jiff::tz::TimeZone;
 
 use super::Simulation;
 use super::historian::Historian;
+use super::quiet::ages_of_pods;
 use crate::history::History;
 use crate::ports::listing_of;
 use crate::report::{Happening, Report};
@@ -33,10 +34,7 @@ const QUIET: SignedDuration = SignedDuration::from_mins(3);
 /// For how long nothing has to change where something is under way, such as a drain that a
 /// PodDisruptionBudget holds: longer than anything takes that takes its course.
 const STUCK: SignedDuration = SignedDuration::from_mins(20);
-/// Ages of pods, claims and changes at which disruption sees them differently are in steps of this,
-/// up to the longest, and a little more.
-const AGES_IN_STEPS_OF: SignedDuration = SignedDuration::from_mins(10);
-const AGES_UP_TO: SignedDuration = SignedDuration::from_hours(2);
+/// How long after disruption sees pods, claims and changes differently it is asked.
 const A_LITTLE: SignedDuration = SignedDuration::from_mins(1);
 /// What is left out at once, at least.
 const SKIPPED_MIN: SignedDuration = SignedDuration::from_mins(5);
@@ -200,11 +198,8 @@ fn is_under_way(world: &World) -> bool {
 /// Moments up to an end at which time alone may make a difference, in order.
 fn moments(world: &World, since: Timestamp, end: Timestamp) -> BTreeSet<Timestamp> {
     let mut moments = BTreeSet::from([since + QUIET]);
-    let mut age = AGES_IN_STEPS_OF;
-    while age <= AGES_UP_TO {
-        moments.insert(since + age + A_LITTLE);
-        age += AGES_IN_STEPS_OF;
-    }
+    // Ages of claims, and times for which nodes have not changed, are among those of pods.
+    moments.extend(ages_of_pods().map(|age| since + age + A_LITTLE));
     for pool in world.api().list::<NodePool>() {
         if let NeverOr::After(after) = pool.disruption.consolidate_after {
             moments.extend(since.checked_add(after + SignedDuration::from_mins(1)));

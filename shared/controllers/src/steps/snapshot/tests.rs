@@ -238,7 +238,7 @@ fn room_of_pods_that_end_before_a_new_node_could_be_there_is_free() {
     assert_eq!(left(&|pod| pod.owner = Some(owner.clone())), 1, "its successor wants the room");
 }
 
-/// A claim that any of three types was asked for, of which EC2 launched one at a second.
+/// A claim that either of two types was asked for, of which EC2 launched one at a second.
 fn launched(name: &str, second: i64, instance_type: &str) -> ClaimRecord {
     let mut own = initialized_record(name, at(0));
     let launch = Arc::make_mut(&mut own.launch);
@@ -269,6 +269,11 @@ fn spot_that_ec2_skipped_in_its_last_launches_is_known() {
     let mut on_demand = skipped.clone();
     on_demand.instance.as_mut().unwrap().capacity_type = CapacityType::OnDemand;
     assert!(!skips(&[on_demand]), "the cheapest on demand was short of capacity");
+    let mut elsewhere = skipped.clone();
+    let subnets = [("b".into(), "subnet-b".into())].into();
+    let only_b = LaunchChoices { subnets, ..LaunchChoices::default() };
+    Arc::make_mut(&mut elsewhere.launch).attempt.choices = Some(only_b);
+    assert!(!skips(&[elsewhere]), "no subnet of its zone was asked for");
     let mut ordered = skipped;
     let is_overlaid = LaunchChoices { is_overlaid: true, ..LaunchChoices::default() };
     Arc::make_mut(&mut ordered.launch).attempt.choices = Some(is_overlaid);
