@@ -32,11 +32,6 @@ pub(in crate::packing) struct Packed {
 }
 
 impl Packed {
-    /// Its nodes.
-    pub(in crate::packing) fn into_nodes(self) -> Vec<KindNode> {
-        self.nodes
-    }
-
     /// Fewer pods without a node first, then the lower cost.
     fn is_better_than(&self, other: &Self) -> bool {
         (self.missing, self.cost) < (other.missing, other.cost)
