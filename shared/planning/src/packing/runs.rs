@@ -27,8 +27,8 @@ const IMPROVEMENT_MAX: usize = 8_000_000;
 const BINS_MAX: usize = 512;
 
 /// How many times a kind may be weighed in a quick answer, which takes a tenth of a second for a
-/// thousand pods. It tries as many bins as a full one: with a quarter of them, plans for 5,000
-/// sample pods and more are up to a tenth dearer.
+/// thousand pods. It tries as many bins as a full one: with a quarter of them, plans for ten
+/// thousand pods of small services are a tenth dearer.
 const QUICK_WORK_MAX: usize = 500_000;
 
 /// How many times one may be weighed to make a quick answer cheaper.
