@@ -2,16 +2,14 @@
 
 use domain::settings::MinValuesPolicy;
 
-use super::open::Open;
 use super::packer::Packer;
 use super::pattern::{NODE_COST_NANOS, Pattern};
 use super::queue::Queue;
-use crate::model::pool::Bin;
-
 use crate::feasibility::host::{HostCounts, host_affinity};
 use crate::feasibility::state::room_for;
 use crate::ids::{IndexSet, ItemIx};
-use crate::model::pool::Compatible;
+use crate::model::pool::{Bin, Compatible};
+use crate::relaxation::Open;
 
 /// Pods of one item are put in by this part of those that fit, where they compete.
 const CHUNKS: u32 = 3;

@@ -17,7 +17,6 @@ mod fill;
 mod first;
 mod kinds;
 mod merge;
-mod open;
 mod outcome;
 mod packer;
 mod pattern;

@@ -21,7 +21,7 @@ use crate::work::Item;
 const WORK_MAX: usize = 4_000_000;
 
 /// How many times one may be weighed to make that packing cheaper.
-const IMPROVEMENT_MAX: usize = 8_000_000;
+const IMPROVEMENT_MAX: usize = 2_000_000;
 
 /// How many bins it tries.
 const BINS_MAX: usize = 512;

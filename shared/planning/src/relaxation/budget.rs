@@ -23,6 +23,9 @@ pub(crate) struct Budget {
     pub(super) rows_max: usize,
     /// Rows × rows × pivots, at most.
     pub(super) pivot_work: u64,
+    /// How many rows of offers are looked at while patterns are searched for, at most: once for all
+    /// rounds together, and once for a dive.
+    pub(super) pricing_work: usize,
     /// Rounds of passes, each with a proof at its end.
     pub(super) rounds: u32,
     /// Passes over all offers in a round.
@@ -53,6 +56,7 @@ impl Budget {
         proof_ascent: Some(Ascent { steps: 1_000, work: 128_000_000 }),
         rows_max: 340,
         pivot_work: 400_000_000,
+        pricing_work: 1_000_000,
         rounds: 10,
         passes: 12,
         pricing_nodes: 60,

@@ -89,6 +89,7 @@ pub(super) fn solve(
         patterns: Vec::new(),
         pricing_nodes: budget.pricing_nodes,
         further_steps: budget.further_steps,
+        work_left: budget.pricing_work,
         is_skipped: IndexVec::filled(false, offers.len()),
         incumbent: Incumbent { value: dual_value(&start, rows), duals: start },
         proof_step: PROOF_STEP,
@@ -106,7 +107,8 @@ pub(super) fn solve(
             generation.proof_step = (generation.proof_step * 0.5).max(PROOF_STEP_MIN);
         }
         let cost = dual_value(generation.master.duals(), rows);
-        if !generation.master.relax_box() && cost <= generation.incumbent.value * (1.0 + GAP_MAX) {
+        let is_near = cost <= generation.incumbent.value * (1.0 + GAP_MAX);
+        if !generation.master.relax_box() && is_near || generation.work_left == 0 {
             break;
         }
     }
@@ -128,6 +130,8 @@ pub(super) struct ColumnGeneration<'o> {
     pricing_nodes: u32,
     /// See [`PricingEffort::further_steps`].
     further_steps: u32,
+    /// See [`Budget::pricing_work`].
+    work_left: usize,
     /// Offers to skip until the next full pass.
     is_skipped: IndexVec<OfferIx, bool>,
     incumbent: Incumbent,
@@ -146,12 +150,13 @@ struct Repair {
 }
 
 impl<'o> ColumnGeneration<'o> {
-    /// For what is left of rows that dual prices are known for.
+    /// For what is left of rows that dual prices are known for, with what is left of the budget's
+    /// [work](Budget::pricing_work).
     pub(super) fn resumed(
         rows: &'o Rows,
         offers: &'o mut IndexVec<OfferIx, Offer>,
         mut duals: Duals,
-        budget: &Budget,
+        (budget, work_left): (&Budget, usize),
     ) -> Self {
         // What is worth nothing is not weighed either.
         for (dual, row) in duals.iter_mut().zip(rows) {
@@ -166,6 +171,7 @@ impl<'o> ColumnGeneration<'o> {
             patterns: Vec::new(),
             pricing_nodes: budget.pricing_nodes,
             further_steps: 0,
+            work_left,
             is_skipped: IndexVec::filled(false, offers.len()),
             incumbent: Incumbent { value: dual_value(&duals, rows), duals },
             proof_step: PROOF_STEP,
@@ -196,6 +202,11 @@ impl<'o> ColumnGeneration<'o> {
         }
     }
 
+    /// What is left of the budget's [work](Budget::pricing_work).
+    pub(super) fn work_left(&self) -> usize {
+        self.work_left
+    }
+
     /// The patterns that are used, and those that were, with their levels.
     pub(super) fn into_levels(self) -> Vec<(OfferIx, Pattern, f64)> {
         let mut levels = vec![0.0; self.patterns.len()];
@@ -222,7 +233,7 @@ impl ColumnGeneration<'_> {
             let before = self.patterns.len();
             self.pass(is_full, if pass == 0 { FIRST_WEIGHT_STEPS } else { WEIGHT_STEPS });
             let has_gained = self.patterns.len() > before;
-            if self.patterns.len() >= pivots_max {
+            if self.patterns.len() >= pivots_max || self.work_left == 0 {
                 break;
             }
             let has_relaxed = self.master.relax_box();
@@ -253,7 +264,8 @@ impl ColumnGeneration<'_> {
             .collect()
     }
 
-    /// Prices offers and enters patterns that are worth more than their offers.
+    /// Prices offers and enters patterns that are worth more than their offers, as long as there is
+    /// work left.
     fn pass(&mut self, is_full: bool, weight_steps: u32) {
         let mut duals = self.smoothed_duals();
         for offer in self.offers.indices() {
@@ -268,6 +280,11 @@ impl ColumnGeneration<'_> {
             if bound <= cutoff {
                 continue;
             }
+            let Some(work_left) = self.work_left.checked_sub(knapsack.items.len()) else {
+                self.work_left = 0;
+                break;
+            };
+            self.work_left = work_left;
             let further_steps = if is_full { self.further_steps } else { 0 };
             let effort =
                 PricingEffort { nodes: self.pricing_nodes, is_exact: false, further_steps };

@@ -52,6 +52,7 @@ pub(super) fn dive(
     let mut dive = Dive { duals, left: rows.clone(), bought: Vec::new(), worth_min };
     let mut known: Vec<(OfferIx, Pattern)> =
         columns.iter().map(|own| (own.offer, own.pattern.clone())).collect();
+    let mut work_left = budget.pricing_work;
     for _ in 0..STEPS_MAX {
         if dive.left.iter().all(|row| row.count == 0) {
             break;
@@ -60,10 +61,15 @@ pub(super) fn dive(
             offer.knapsack.cap(&dive.left);
         }
         dive.trim(&mut known, &offers);
+        let work = (budget, work_left);
         let mut generation =
-            ColumnGeneration::resumed(&dive.left, &mut offers, duals.clone(), budget);
+            ColumnGeneration::resumed(&dive.left, &mut offers, duals.clone(), work);
         generation.enter_known(&known);
         generation.look_for_more(PASSES);
+        work_left = generation.work_left();
+        if work_left == 0 {
+            return Vec::new();
+        }
         let mut used = generation.into_levels();
         known.extend(used.iter().map(|(offer, pattern, _)| (*offer, pattern.clone())));
         used.sort_by(|a, b| b.2.total_cmp(&a.2).then_with(|| (a.0, &a.1).cmp(&(b.0, &b.1))));

@@ -32,6 +32,7 @@ mod knapsack;
 mod limit;
 mod master;
 mod offer;
+mod open;
 mod pricing;
 mod repair;
 mod row;
@@ -44,6 +45,7 @@ pub(crate) use budget::Budget;
 pub(crate) use column_generation::ColumnUse;
 use limit::LimitExcess;
 pub(crate) use offer::{Capacity, LimitIx, Offer, OfferIx, undominated};
+pub(crate) use open::Open;
 use row::{Duals, dual_value};
 pub(crate) use row::{Row, RowIx, Rows};
 

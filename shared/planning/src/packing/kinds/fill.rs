@@ -1,8 +1,8 @@
 //! Filling one bin with kinds of pods.
 
 use super::Kinds;
-use crate::packing::open::Open;
 use crate::packing::pattern::NODE_COST_NANOS;
+use crate::relaxation::Open;
 
 /// Pods of one kind are put in by this part of those that fit, where they compete.
 const CHUNKS: u32 = 3;

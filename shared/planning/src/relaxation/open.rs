@@ -15,7 +15,7 @@ const CLOSED: f64 = f64::NEG_INFINITY;
 /// each step, which is what most of the time of a packing goes to: so they are weighed in blocks,
 /// the last of which may be filled up with closed ones.
 #[derive(Debug)]
-pub(super) struct Open<C> {
+pub(crate) struct Open<C> {
     candidates: Vec<C>,
     /// How many of them are not closed.
     unclosed: usize,
@@ -50,12 +50,12 @@ impl<C> Default for Open<C> {
 
 /// Where a candidate stands among those that are open, until the next one is asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Place(usize);
+pub(crate) struct Place(usize);
 
 impl<C: Copy> Open<C> {
     /// Opens these and no others: what one of each is worth, at least nothing, and how much it
     /// takes of each of `width` resources.
-    pub(super) fn refill(
+    pub(crate) fn refill(
         &mut self,
         candidates: impl Iterator<Item = (C, f64)>,
         width: usize,
@@ -88,7 +88,7 @@ impl<C: Copy> Open<C> {
 
     /// The one that is worth most for what it takes of the room that is left, the first of equal
     /// ones: of a resource that runs short, the same amount weighs more. `None` if nothing fits.
-    pub(super) fn densest(&mut self, room: impl Iterator<Item = f64>) -> Option<(Place, C)> {
+    pub(crate) fn densest(&mut self, room: impl Iterator<Item = f64>) -> Option<(Place, C)> {
         for (own, room) in self.resources.iter_mut().zip(room) {
             own.room = room;
             own.scarcity = 1.0 / room.max(1.0);
@@ -198,7 +198,7 @@ impl<C: Copy> Open<C> {
     }
 
     /// No more of one.
-    pub(super) fn close(&mut self, place: Place) {
+    pub(crate) fn close(&mut self, place: Place) {
         self.values[place.0 / LANES][place.0 % LANES] = CLOSED;
         self.unclosed -= 1;
     }
