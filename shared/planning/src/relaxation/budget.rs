@@ -12,6 +12,23 @@ pub(super) struct Ascent {
     pub(super) work: usize,
 }
 
+/// Limits on generating columns, or what is left of them. Time goes to pricing where there are many
+/// offers, and to pivots where there are many rows.
+#[derive(Clone, Copy)]
+pub(super) struct Work {
+    /// Rows of offers that are looked at while patterns are searched for.
+    pub(super) pricing: usize,
+    /// Rows × rows, for each pivot.
+    pub(super) pivots: u64,
+}
+
+impl Work {
+    /// Whether nothing is left of one or the other.
+    pub(super) fn is_spent(&self) -> bool {
+        self.pricing == 0 || self.pivots == 0
+    }
+}
+
 /// Limits on the work of solving a relaxation and proving its bound.
 #[derive(Clone, Copy)]
 pub(crate) struct Budget {
@@ -21,11 +38,8 @@ pub(crate) struct Budget {
     pub(super) proof_ascent: Option<Ascent>,
     /// With more rows than this, no patterns are generated.
     pub(super) rows_max: usize,
-    /// Rows × rows × pivots, at most.
-    pub(super) pivot_work: u64,
-    /// How many rows of offers are looked at while patterns are searched for, at most: once for all
-    /// rounds together, and once for a dive.
-    pub(super) pricing_work: usize,
+    /// What all rounds of column generation may take together, and a dive as much again.
+    pub(super) generation: Work,
     /// Rounds of passes, each with a proof at its end.
     pub(super) rounds: u32,
     /// Passes over all offers in a round.
@@ -55,8 +69,7 @@ impl Budget {
         ascent: Ascent { steps: 400, work: 16_000_000 },
         proof_ascent: Some(Ascent { steps: 1_000, work: 128_000_000 }),
         rows_max: 340,
-        pivot_work: 400_000_000,
-        pricing_work: 1_000_000,
+        generation: Work { pricing: 1_000_000, pivots: 10_000_000_000 },
         rounds: 10,
         passes: 12,
         pricing_nodes: 60,
@@ -79,7 +92,7 @@ impl Budget {
         rows_max: Self::QUICK_ROWS_MAX,
         ascent: Ascent { steps: 200, work: 8_000_000 },
         proof_ascent: None,
-        pivot_work: 40_000_000,
+        generation: Work { pivots: 400_000_000, ..Self::FULL.generation },
         rounds: 5,
         proof_nodes: 5_000,
         further_steps: 0,

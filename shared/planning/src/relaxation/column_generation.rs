@@ -1,7 +1,7 @@
 //! Column generation: patterns enter the master problem as pricing finds them, until none is worth
 //! more than its offer or the budget is spent.
 
-use super::budget::Budget;
+use super::budget::{Budget, Work};
 use super::knapsack::Pattern;
 use super::master::Master;
 use super::offer::{Offer, OfferIx};
@@ -89,7 +89,7 @@ pub(super) fn solve(
         patterns: Vec::new(),
         pricing_nodes: budget.pricing_nodes,
         further_steps: budget.further_steps,
-        work_left: budget.pricing_work,
+        work_left: budget.generation,
         is_skipped: IndexVec::filled(false, offers.len()),
         incumbent: Incumbent { value: dual_value(&start, rows), duals: start },
         proof_step: PROOF_STEP,
@@ -108,7 +108,7 @@ pub(super) fn solve(
         }
         let cost = dual_value(generation.master.duals(), rows);
         let is_near = cost <= generation.incumbent.value * (1.0 + GAP_MAX);
-        if !generation.master.relax_box() && is_near || generation.work_left == 0 {
+        if !generation.master.relax_box() && is_near || generation.work_left.is_spent() {
             break;
         }
     }
@@ -130,8 +130,7 @@ pub(super) struct ColumnGeneration<'o> {
     pricing_nodes: u32,
     /// See [`PricingEffort::further_steps`].
     further_steps: u32,
-    /// See [`Budget::pricing_work`].
-    work_left: usize,
+    work_left: Work,
     /// Offers to skip until the next full pass.
     is_skipped: IndexVec<OfferIx, bool>,
     incumbent: Incumbent,
@@ -150,13 +149,12 @@ struct Repair {
 }
 
 impl<'o> ColumnGeneration<'o> {
-    /// For what is left of rows that dual prices are known for, with what is left of the budget's
-    /// [work](Budget::pricing_work).
+    /// For what is left of rows that dual prices are known for.
     pub(super) fn resumed(
         rows: &'o Rows,
         offers: &'o mut IndexVec<OfferIx, Offer>,
         mut duals: Duals,
-        (budget, work_left): (&Budget, usize),
+        (budget, work_left): (&Budget, Work),
     ) -> Self {
         // What is worth nothing is not weighed either.
         for (dual, row) in duals.iter_mut().zip(rows) {
@@ -180,11 +178,15 @@ impl<'o> ColumnGeneration<'o> {
         }
     }
 
-    /// Enters those of the patterns that are worth more than their offers, until none is.
+    /// Enters those of the patterns that are worth more than their offers, until none is or no work
+    /// is left.
     pub(super) fn enter_known(&mut self, known: &[(OfferIx, Pattern)]) {
         for _ in 0..KNOWN_PASSES_MAX {
             let mut has_changed = false;
             for (offer, pattern) in known {
+                if self.work_left.is_spent() {
+                    return;
+                }
                 has_changed |= self.enter(*offer, pattern.clone());
             }
             if !(has_changed | self.master.relax_box()) {
@@ -202,8 +204,8 @@ impl<'o> ColumnGeneration<'o> {
         }
     }
 
-    /// What is left of the budget's [work](Budget::pricing_work).
-    pub(super) fn work_left(&self) -> usize {
+    /// What is left of its work.
+    pub(super) fn work_left(&self) -> Work {
         self.work_left
     }
 
@@ -221,8 +223,6 @@ impl<'o> ColumnGeneration<'o> {
 impl ColumnGeneration<'_> {
     /// Passes over the offers until no pattern enters or the budget of a round is spent.
     fn round(&mut self, budget: &Budget) {
-        let square = (self.rows.len() * self.rows.len()).max(1) as u64;
-        let pivots_max = usize::try_from(budget.pivot_work / square).unwrap_or(usize::MAX);
         let mut since_full = REPRICE_INTERVAL;
         for pass in 0..budget.passes {
             let is_full = since_full >= REPRICE_INTERVAL;
@@ -233,7 +233,7 @@ impl ColumnGeneration<'_> {
             let before = self.patterns.len();
             self.pass(is_full, if pass == 0 { FIRST_WEIGHT_STEPS } else { WEIGHT_STEPS });
             let has_gained = self.patterns.len() > before;
-            if self.patterns.len() >= pivots_max || self.work_left == 0 {
+            if self.work_left.is_spent() {
                 break;
             }
             let has_relaxed = self.master.relax_box();
@@ -280,11 +280,10 @@ impl ColumnGeneration<'_> {
             if bound <= cutoff {
                 continue;
             }
-            let Some(work_left) = self.work_left.checked_sub(knapsack.items.len()) else {
-                self.work_left = 0;
+            self.work_left.pricing = self.work_left.pricing.saturating_sub(knapsack.items.len());
+            if self.work_left.is_spent() {
                 break;
-            };
-            self.work_left = work_left;
+            }
             let further_steps = if is_full { self.further_steps } else { 0 };
             let effort =
                 PricingEffort { nodes: self.pricing_nodes, is_exact: false, further_steps };
@@ -305,8 +304,11 @@ impl ColumnGeneration<'_> {
     fn enter(&mut self, offer: OfferIx, pattern: Pattern) -> bool {
         let price = self.offers[offer].knapsack.price;
         let number = u32::try_from(self.patterns.len()).unwrap_or(u32::MAX);
+        let before = self.master.entries_worked_out();
         let has_entered = self.master.value_of(&pattern) > price * (1.0 + TOLERANCE)
             && self.master.enter(&pattern, price, number);
+        let worked = self.master.entries_worked_out() - before;
+        self.work_left.pivots = self.work_left.pivots.saturating_sub(worked);
         if has_entered {
             self.patterns.push((offer, pattern));
         }

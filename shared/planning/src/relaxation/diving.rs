@@ -52,7 +52,7 @@ pub(super) fn dive(
     let mut dive = Dive { duals, left: rows.clone(), bought: Vec::new(), worth_min };
     let mut known: Vec<(OfferIx, Pattern)> =
         columns.iter().map(|own| (own.offer, own.pattern.clone())).collect();
-    let mut work_left = budget.pricing_work;
+    let mut work_left = budget.generation;
     for _ in 0..STEPS_MAX {
         if dive.left.iter().all(|row| row.count == 0) {
             break;
@@ -67,7 +67,7 @@ pub(super) fn dive(
         generation.enter_known(&known);
         generation.look_for_more(PASSES);
         work_left = generation.work_left();
-        if work_left == 0 {
+        if work_left.is_spent() {
             return Vec::new();
         }
         let mut used = generation.into_levels();

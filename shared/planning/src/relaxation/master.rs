@@ -45,6 +45,8 @@ pub(super) struct Master {
     floors: Duals,
     /// The column at each position of the basis.
     columns: Vec<Column>,
+    /// See [`Self::entries_worked_out`].
+    entries_worked_out: u64,
 }
 
 /// What a column of the basis stands for.
@@ -92,6 +94,7 @@ impl Master {
             floors,
             columns: vec![Column::Uncovered; width],
             rows: own,
+            entries_worked_out: 0,
         }
     }
 
@@ -120,6 +123,11 @@ impl Master {
             }
         }
         has_relaxed
+    }
+
+    /// How many entries of the inverse pivots have worked out so far.
+    pub(super) fn entries_worked_out(&self) -> u64 {
+        self.entries_worked_out
     }
 
     /// What one more copy of each row would cost.
@@ -183,6 +191,7 @@ impl Master {
             .map(|line| coefficients.iter().map(|(slot, count)| line[*slot] * count).sum())
             .collect();
         let Some((place, ratio)) = self.leaving(&direction) else { return false };
+        self.entries_worked_out += self.inverse.len() as u64;
         let value: f64 =
             coefficients.iter().map(|(slot, count)| self.duals[self.rows[*slot]] * count).sum();
         let scale = 1.0 / direction[place];

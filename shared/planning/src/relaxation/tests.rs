@@ -2,6 +2,7 @@
 
 use domain::settings::SearchEffort;
 
+use super::budget::Work;
 use super::*;
 use crate::ids::Idx;
 
@@ -230,4 +231,26 @@ fn of_more_rows_than_are_worth_it_there_is_no_dive() {
     };
     assert!(nodes(rows.len()) > 0);
     assert_eq!(nodes(rows.len() - 1), 0);
+}
+
+#[test]
+fn where_work_runs_out_a_bound_is_proved_without_patterns_and_there_is_no_dive() {
+    let rows: Rows = vec![row(7, [6, 1]), row(7, [4, 1]), row(3, [10, 3])].into();
+    let of_work = |generation: Work| {
+        let budget = Budget { generation, ..*budget() };
+        let offers = vec![offer(&rows, 100.0, [10, 10], u32::MAX)];
+        let mut own = Relaxation::solve(&rows, offers.into(), Vec::new(), IndexVec::new(), &budget);
+        let bound = own.lower_bound(&rows, &mut [], &budget);
+        (bound, own.fractional_solution().len(), own.dive(&rows, &budget).len())
+    };
+    let plenty = budget().generation;
+    let (bound, patterns, bought) = of_work(plenty);
+    assert_near(bound, 1000.0);
+    assert!(patterns > 0 && bought > 0);
+    for little in [Work { pricing: 1, ..plenty }, Work { pivots: 1, ..plenty }] {
+        let (bound, fewer, bought) = of_work(little);
+        assert!(bound > 0.0 && bound <= 1000.0, "{bound}");
+        assert!(fewer < patterns, "{fewer} of {patterns}");
+        assert_eq!(bought, 0);
+    }
 }
