@@ -185,6 +185,17 @@ fn an_invocation_ends_before_lambda_ends_it() {
 }
 
 #[test]
+fn functions_that_come_back_by_messages_to_themselves_are_not_taken_for_runaway_loops() {
+    let template = installation();
+    for function in functions(&template) {
+        let queues = sources_of_queues(&function);
+        let wakes_itself = queues.iter().any(|own| target(&own["Queue"]).ends_with("Wakes"));
+        let allowed = function.properties.get("RecursiveLoop");
+        assert_eq!(allowed, wakes_itself.then(|| json!("Allow")).as_ref(), "{}", function.id);
+    }
+}
+
+#[test]
 fn what_cannot_be_handled_is_kept_by_a_dead_letter_queue() {
     let template = installation();
     for function in functions(&template) {
