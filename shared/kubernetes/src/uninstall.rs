@@ -2,7 +2,7 @@
 
 use controllers::ports::PortError;
 use controllers::ports::error::found;
-use domain::label::TERMINATION_FINALIZER;
+use domain::label::{AUTO_MODE_NODE_CLASS, TERMINATION_FINALIZER};
 use serde_json::{Value as Json, json};
 
 use crate::call::{Call, Verb};
@@ -48,8 +48,11 @@ impl Connection {
     pub async fn let_go_of_nodes(&self) -> Result<Leftovers, PortError> {
         let mut leftovers =
             Leftovers { unregistered: self.unregistered().await?, ..Leftovers::default() };
-        for (name, _) in self.ours(&NODE, |node| has_finalizer(node, TERMINATION_FINALIZER)).await?
-        {
+        let is_held = |node: &Json| {
+            has_finalizer(node, TERMINATION_FINALIZER)
+                && node["metadata"]["labels"][AUTO_MODE_NODE_CLASS].is_null()
+        };
+        for (name, _) in self.ours(&NODE, is_held).await? {
             self.drop_finalizer(&NODE, &name, TERMINATION_FINALIZER).await?;
             leftovers.nodes += 1;
         }

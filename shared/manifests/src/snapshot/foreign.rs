@@ -12,7 +12,8 @@ use domain::snapshot::ClusterObjects;
 use crate::error::Warning;
 
 /// Drops NodePools and NodeClaims whose class is no EC2NodeClass. Their nodes stay, with what runs
-/// on them, as nodes that no NodePool stands behind. One warning a NodePool.
+/// on them, as nodes that no NodePool stands behind and that nobody registered. One warning a
+/// NodePool.
 pub(super) fn drop_foreign(
     objects: &mut ClusterObjects,
     node_claims: &mut Vec<NodeClaim>,
@@ -43,6 +44,8 @@ pub(super) fn drop_foreign(
             || node.labels.get(label::NODE_POOL).is_some_and(|pool| pools.contains(pool))
     };
     for node in objects.nodes.iter_mut().filter(|node| is_foreign(node)) {
-        node.labels.remove(label::NODE_POOL);
+        for own in [label::NODE_POOL, label::REGISTERED, label::INITIALIZED] {
+            node.labels.remove(own);
+        }
     }
 }

@@ -49,7 +49,7 @@ spec: {requirements: [], nodeClassRef: {group: eks.amazonaws.com, kind: NodeClas
 status: {nodeName: i-1}
 ---
 kind: Node
-metadata: {name: i-1, labels: {karpenter.sh/nodepool: general-purpose}}
+metadata: {name: i-1, labels: {karpenter.sh/nodepool: general-purpose, karpenter.sh/registered: 'true', karpenter.sh/initialized: 'true'}}
 ---
 kind: Node
 metadata: {name: i-2, labels: {karpenter.sh/nodepool: gone, eks.amazonaws.com/nodeclass: default}}
@@ -64,7 +64,11 @@ fn what_belongs_to_another_controller_is_left_alone_with_a_warning() {
     assert!(warnings.is_empty(), "{warnings:?}");
     let (snapshot, warnings) = look(AUTO_MODE);
     assert_eq!((snapshot.objects.node_pools.len(), snapshot.node_claims.len()), (0, 0));
-    let is_pooled = |node: &domain::node::Node| node.labels.contains_key("karpenter.sh/nodepool");
+    let is_pooled = |node: &domain::node::Node| {
+        ["karpenter.sh/nodepool", "karpenter.sh/registered", "karpenter.sh/initialized"]
+            .iter()
+            .any(|own| node.labels.contains_key(*own))
+    };
     assert_eq!(snapshot.objects.nodes.len(), 2, "what runs on them counts");
     assert!(!snapshot.objects.nodes.iter().any(is_pooled));
     assert_eq!(warnings.len(), 1);
