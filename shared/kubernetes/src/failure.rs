@@ -91,6 +91,18 @@ impl Refusal {
             && self.message.contains("User \"")
             && self.message.contains("\" cannot ")
     }
+
+    /// Whether admission control refused it, and not RBAC: a plugin, a webhook with whatever code
+    /// it likes, or a ValidatingAdmissionPolicy.
+    ///
+    /// Source:
+    /// <https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/>.
+    pub(crate) fn is_by_admission(&self) -> bool {
+        self.code == StatusCode::FORBIDDEN && !self.is_by_rbac()
+            || self.code.is_client_error()
+                && (self.message.starts_with("admission webhook \"")
+                    || self.message.contains("ValidatingAdmissionPolicy '"))
+    }
 }
 
 impl Failure {

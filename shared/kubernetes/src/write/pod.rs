@@ -19,8 +19,6 @@ use crate::kind::POD;
 const BY_BUDGET: &str = "DisruptionBudget";
 /// The message of a refusal because several budgets select the pod; it has no cause of its own.
 const SEVERAL_BUDGETS: &str = "more than one PodDisruptionBudget";
-/// The cause of a refusal in a terminating namespace: its pods are being deleted anyway.
-const NAMESPACE_TERMINATING: &str = "NamespaceTerminating";
 
 impl Connection {
     /// Evicts a pod by the Eviction API.
@@ -131,9 +129,9 @@ impl Connection {
 fn is_answer(refusal: &crate::failure::Refusal) -> bool {
     let has_cause = |reason| refusal.causes.iter().any(|cause| cause == reason);
     match refusal.code {
-        StatusCode::TOO_MANY_REQUESTS => has_cause(BY_BUDGET),
+        StatusCode::TOO_MANY_REQUESTS => has_cause(BY_BUDGET) || refusal.is_by_admission(),
         StatusCode::INTERNAL_SERVER_ERROR => refusal.message.contains(SEVERAL_BUDGETS),
-        StatusCode::FORBIDDEN => has_cause(NAMESPACE_TERMINATING),
-        _ => false,
+        // Among them refusals in a terminating namespace, whose pods are being deleted anyway.
+        _ => refusal.is_by_admission(),
     }
 }

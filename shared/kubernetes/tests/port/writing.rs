@@ -88,11 +88,24 @@ async fn the_eviction_api_says_yes_gone_or_not_now() {
     let budget =
         Reply::status(429, "TooManyRequests", "Cannot evict pod").with_cause("DisruptionBudget");
     let ending = Reply::status(403, "Forbidden", "going").with_cause("NamespaceTerminating");
-    for answer in [budget, Reply::status(500, "InternalError", several), ending] {
+    let webhook = "admission webhook \"guard.example.com\" denied the request: it is protected";
+    let policy = "pods \"web-0\" is forbidden: ValidatingAdmissionPolicy 'guard' with binding 'all' denied request: it is protected";
+    let by_admission = [(403, webhook), (400, webhook), (429, webhook), (422, policy)];
+    let by_admission = by_admission.map(|(code, why)| Reply::status(code, "", why));
+    let answers = [budget, Reply::status(500, "InternalError", several), ending];
+    for answer in answers.into_iter().chain(by_admission) {
         let (eviction, asked) = evicted(answer).await;
         assert!(matches!(eviction, Ok(Eviction::Blocked { .. })), "{eviction:?}");
         assert_eq!(asked, 1, "an answer is not asked for again");
     }
+}
+
+#[tokio::test]
+async fn a_right_that_is_missing_is_no_answer_about_the_pod() {
+    let denied =
+        "pods \"web-0\" is forbidden: User \"outrigger\" cannot create resource \"pods/eviction\"";
+    let (eviction, _) = evicted(Reply::status(403, "Forbidden", denied)).await;
+    assert_eq!(eviction, Err(ErrorKind::Denied));
 }
 
 #[tokio::test]
