@@ -3,7 +3,6 @@
 use domain::Timestamp;
 use domain::label::REBALANCE_RECOMMENDED;
 use domain::node_claim::ConditionType;
-use domain::reason::DisruptionReason;
 use domain::spot::SpotEventKind;
 
 use super::notice::{Notice, NoticeKind};
@@ -11,7 +10,7 @@ use crate::event::{Event, EventReason, Subject};
 use crate::ports::cloud::Instance;
 use crate::ports::error::PortError;
 use crate::ports::{ClaimStore, Versioned};
-use crate::record::claim::{ClaimRecord, EndReason};
+use crate::record::claim::ClaimRecord;
 use crate::record::spot::Sighting;
 use crate::record::unavailable::UnavailableOffering;
 use crate::run::{Problems, change_claim};
@@ -19,9 +18,6 @@ use crate::spot::sighting;
 
 /// Claims that are looked up or written concurrently.
 pub(super) const CLAIMS_CONCURRENCY_MAX: usize = 25;
-
-/// End reason of claims that notices are about.
-const REASON: EndReason = EndReason::Disrupted(DisruptionReason::Interrupted);
 
 /// The consequences of notices for a claim.
 #[derive(Debug, Default)]
@@ -77,7 +73,8 @@ pub(super) async fn mark<S: ClaimStore>(
     let Some(Versioned { record, .. }) = changed else { return Ok(marked) };
     marked.is_news = record != before;
     marked.is_urgent = record.ending.as_ref().is_some_and(|ending| {
-        marked.is_news && notices.iter().any(|notice| ends(notice)) || ending.reason == REASON
+        let mut reasons = notices.iter().filter_map(|notice| notice.kind.end_reason());
+        reasons.any(|reason| marked.is_news || reason == ending.reason)
     });
     if marked.is_news {
         marked.events = events(&record, &before, &notices);
@@ -103,14 +100,10 @@ fn is_being_ended(record: &ClaimRecord) -> bool {
     record.claim.is(ConditionType::InstanceTerminating)
 }
 
-fn ends(notice: &Notice) -> bool {
-    notice.kind != NoticeKind::RebalanceRecommendation
-}
-
 fn with_notices(record: ClaimRecord, notices: &[&Notice], now: Timestamp) -> ClaimRecord {
     notices.iter().fold(record, |mut record, notice| {
-        if ends(notice) {
-            return record.ended(now, REASON, notice.deadline(now));
+        if let Some(reason) = notice.kind.end_reason() {
+            return record.ended(now, reason, notice.deadline(now));
         }
         let at = notice.at.to_string();
         record.claim.annotations.entry(REBALANCE_RECOMMENDED.into()).or_insert_with(|| at.into());

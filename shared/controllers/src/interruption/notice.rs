@@ -1,10 +1,12 @@
 //! Notices about instances, from EC2 and AWS Health.
 
 use domain::instance_type::CapacityType;
+use domain::reason::DisruptionReason;
 use domain::{SignedDuration, Text, Timestamp};
 
 use crate::event::EventReason;
 use crate::ports::cloud::Instance;
+use crate::record::claim::EndReason;
 use crate::record::unavailable::{UNAVAILABLE_TTL, UnavailableOffering};
 use crate::run::after;
 
@@ -65,6 +67,20 @@ impl NoticeKind {
             Self::ScheduledChange { .. } | Self::Impaired => EventReason::InstanceUnhealthy,
             Self::Stopped => EventReason::InstanceStopping,
             Self::Terminated => EventReason::InstanceTerminating,
+        }
+    }
+
+    /// Why a claim ends that it is about; `None` where it stays. A status check is an opinion of
+    /// EC2's on a node that it leaves alone; all else EC2 carries out, whatever is done about it.
+    pub(super) const fn end_reason(self) -> Option<EndReason> {
+        match self {
+            Self::RebalanceRecommendation => None,
+            Self::Impaired => Some(EndReason::Disrupted(DisruptionReason::Unhealthy)),
+            Self::SpotInterruption
+            | Self::ReservationInterruption { .. }
+            | Self::ScheduledChange { .. }
+            | Self::Stopped
+            | Self::Terminated => Some(EndReason::INTERRUPTED),
         }
     }
 

@@ -1,6 +1,7 @@
 use std::rc::Rc;
 
 use domain::label::REBALANCE_RECOMMENDED;
+use domain::reason::DisruptionReason;
 use domain::taint::DISRUPTED;
 use pollster::block_on;
 
@@ -10,6 +11,7 @@ use crate::lifecycle::advance;
 use crate::ports::cloud::{InstanceStatus, StatusCheck};
 use crate::ports::{Clock as _, FunctionName};
 use crate::provisioning::provision;
+use crate::record::claim::{ClaimRecord, EndReason};
 use crate::record::controls::{INSTALLATION, MODE};
 use crate::run::Problems;
 use crate::testing::world::{World, Worlds, crash};
@@ -345,6 +347,50 @@ fn a_check_that_has_failed_for_two_minutes_ends_the_node_by_force() {
     assert_eq!(world.cluster.forced.borrow().len(), 1, "its pod is not evicted");
     assert!(world.cluster.has_event(EventReason::InstanceUnhealthy));
     assert!(checked(&world).unhealthy.is_empty(), "it is reported once");
+}
+
+const EIGHT: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
+
+#[test]
+fn checks_that_fail_everywhere_at_once_end_no_more_nodes_a_minute_than_the_fuse_lets_go() {
+    let world = world_with(&EIGHT);
+    let impaired = EIGHT.map(|name| {
+        let instance_id = format!("i-{name}").into();
+        InstanceStatus { instance_id, ..impaired(-60) }
+    });
+    world.cloud.statuses.borrow_mut().extend(impaired);
+    assert_eq!(checked(&world).unhealthy.len(), 8);
+    assert_eq!(world.cluster.forced.borrow().len(), 5);
+    world.advance(60);
+    let _report = block_on(advance(&*world, &world.run("lifecycle"))).unwrap();
+    assert_eq!(world.cluster.forced.borrow().len(), 8);
+}
+
+#[test]
+fn what_ec2_takes_in_minutes_no_fuse_holds_back_whatever_it_was_to_go_for_before() {
+    let world = world_with(&EIGHT);
+    let _checked = checked(&world);
+    for record in world.store.records() {
+        let drifted = EndReason::Disrupted(DisruptionReason::Drifted);
+        world.store.put(record.ended(at(90), drifted, None));
+    }
+    let notices = EIGHT.map(|name| notice_of(&format!("i-{name}"), SPOT));
+    let report = all_handled(&one(&world), &notices);
+    let lifecycle = report.clusters[0].lifecycle.as_ref().unwrap();
+    assert!(lifecycle.held_back.is_none());
+    let reason = |record: ClaimRecord| record.ending.unwrap().reason;
+    assert!(world.store.records().into_iter().map(reason).all(|own| own == EndReason::INTERRUPTED));
+}
+
+#[test]
+fn maintenance_that_is_days_off_ends_no_more_nodes_a_minute_than_the_fuse_lets_go() {
+    let world = world_with(&EIGHT);
+    let starts = Some(at(86_400));
+    let kind = NoticeKind::ScheduledChange { starts };
+    let notices = EIGHT.map(|name| notice_of(&format!("i-{name}"), kind));
+    let report = all_handled(&one(&world), &notices);
+    let held = report.clusters[0].lifecycle.as_ref().unwrap().held_back.as_ref().unwrap();
+    assert_eq!(held.count, 3);
 }
 
 #[test]

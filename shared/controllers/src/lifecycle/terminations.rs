@@ -1,7 +1,7 @@
 //! The fuse on terminations: how many nodes and instances begin to end in a minute.
 
 use domain::node_claim::ConditionType;
-use domain::reason::DisruptionReason;
+use domain::{SignedDuration, Timestamp};
 
 use super::LifecycleRun;
 use crate::holding_back::Tally;
@@ -10,6 +10,10 @@ use crate::record::claim::{ClaimRecord, EndReason};
 use crate::record::fuses::{Counted, Fuse, HeldBack};
 use crate::safeguards::Scope;
 
+/// How long before EC2 takes an instance nothing holds its end back any more: a spot interruption
+/// comes two minutes ahead, maintenance days.
+const TAKEN_WITHIN: SignedDuration = SignedDuration::from_mins(5);
+
 impl<P: Ports> LifecycleRun<'_, P> {
     /// Whether the run may do anything about a claim. Where only interruptions are handled, these
     /// are claims that EC2 interrupts, and those that join to replace them.
@@ -17,7 +21,7 @@ impl<P: Ports> LifecycleRun<'_, P> {
         match self.admission.scope {
             Scope::All => true,
             Scope::Interruptions => match &record.ending {
-                Some(ending) => ending.reason == INTERRUPTED,
+                Some(ending) => ending.reason == EndReason::INTERRUPTED,
                 None => !record.claim.is(ConditionType::Initialized),
             },
             Scope::Nothing => false,
@@ -25,13 +29,18 @@ impl<P: Ports> LifecycleRun<'_, P> {
     }
 
     /// Whether the end of a claim may begin now, or has begun before. What ends anyway is not
-    /// held back: an instance that is gone, or that EC2 takes.
+    /// held back: an instance that is gone, or that EC2 takes soon. A failed status check is no
+    /// such end: of a whole zone, it says more about the checks than about the nodes.
     pub(super) fn may_begin_to_end(&mut self, record: &ClaimRecord) -> bool {
         let has_begun = [ConditionType::Drained, ConditionType::InstanceTerminating]
             .iter()
             .any(|kind| record.claim.condition(*kind).is_some());
-        let ends_anyway = record.ending.as_ref().is_some_and(|ending| ending.reason == INTERRUPTED)
-            || !self.instance(record).is_some_and(|instance| instance.state.is_alive());
+        let is_taken = record.ending.as_ref().is_some_and(|ending| {
+            let is_soon = |taken: Timestamp| taken.duration_since(self.now) <= TAKEN_WITHIN;
+            ending.reason == EndReason::INTERRUPTED && ending.deadline.is_some_and(is_soon)
+        });
+        let ends_anyway =
+            is_taken || !self.instance(record).is_some_and(|instance| instance.state.is_alive());
         if has_begun || ends_anyway {
             return true;
         }
@@ -75,5 +84,3 @@ impl<P: Ports> LifecycleRun<'_, P> {
         self.report.held_back = Some(held);
     }
 }
-
-const INTERRUPTED: EndReason = EndReason::Disrupted(DisruptionReason::Interrupted);

@@ -73,6 +73,9 @@ pub enum EndReason {
 }
 
 impl EndReason {
+    /// EC2 takes the instance.
+    pub const INTERRUPTED: Self = Self::Disrupted(DisruptionReason::Interrupted);
+
     /// The word in events and logs.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -135,14 +138,17 @@ impl ClaimRecord {
         self.claim.status.node_name.as_ref().unwrap_or(&self.claim.name)
     }
 
-    /// Marks it as ending. A claim that is ending already keeps its first reason and the earliest
-    /// deadline.
+    /// Marks it as ending. A claim that is ending already keeps the earliest deadline, and its
+    /// first reason, unless its node was to go by choice and EC2 takes it now.
     ///
     /// The deadline is the earliest of the given one and `terminationGracePeriod` from now;
     /// annotation `karpenter.sh/nodeclaim-termination-timestamp` shows it in the cluster.
     pub fn ended(mut self, now: Timestamp, reason: EndReason, deadline: Option<Timestamp>) -> Self {
         let since = self.ending.as_ref().map_or(now, |ending| ending.since);
-        let reason = self.ending.as_ref().map_or(reason, |ending| ending.reason);
+        let reason = match self.ending.as_ref().map(|ending| ending.reason) {
+            Some(EndReason::Disrupted(_)) if reason == EndReason::INTERRUPTED => reason,
+            known => known.unwrap_or(reason),
+        };
         let by_grace = self.claim.termination_grace_period.and_then(|grace| later(since, grace));
         let earlier = self.ending.as_ref().and_then(|ending| ending.deadline);
         let deadline = [deadline, by_grace, earlier].into_iter().flatten().min();

@@ -24,7 +24,7 @@ const REPLACEMENT_TIMEOUT: SignedDuration = SignedDuration::from_mins(10);
 /// users end themselves is drained at once.
 pub fn drain_terms(observed: &ClusterState, record: &ClaimRecord, pods: &[&Pod]) -> DrainTerms {
     let Some(ending) = &record.ending else { return DrainTerms::default() };
-    let is_interrupted = ending.reason == EndReason::Disrupted(DisruptionReason::Interrupted);
+    let is_interrupted = ending.reason == EndReason::INTERRUPTED;
     let is_awaited = is_interrupted || awaits_room(record);
     let until = || ending.deadline.or_else(|| later(ending.since, REPLACEMENT_TIMEOUT));
     DrainTerms {
