@@ -3,7 +3,8 @@
 use domain::label;
 use domain::node_claim::ConditionStatus;
 use domain::reason::NotDisruptable;
-use domain::{SignedDuration, Timestamp};
+use domain::{SignedDuration, Text, Timestamp};
+use rustc_hash::FxHashMap;
 
 use super::Model;
 use super::node::NodeView;
@@ -41,33 +42,55 @@ impl Repair {
 }
 
 /// Nodes that have been unhealthy for longer than their condition is tolerated are repaired, unless
-/// more than a fifth of their pool is unhealthy; of the cluster, for nodes of no pool.
+/// more than a fifth of their pool is unhealthy, for however long; of the cluster, for nodes of no
+/// pool. An outage that spreads is not repaired node by node.
+///
+/// Source: Karpenter's controller `node.health`.
 pub(crate) fn repairs(model: &Model) -> IndexVec<NodeIx, Repair> {
     let mut repairs = IndexVec::filled(Repair::NotNeeded, model.nodes.len());
     if !model.snapshot.settings.feature_gates.node_repair {
         return repairs;
     }
     let now = model.snapshot.now;
-    let unhealthy: IndexVec<NodeIx, bool> =
-        model.nodes.iter().map(|node| node.is_managed && is_unhealthy(node, now)).collect();
-    for (index, node) in model.nodes.iter_enumerated().filter(|(index, _)| unhealthy[*index]) {
+    let mut peers: FxHashMap<Option<&Text>, Peers> = FxHashMap::default();
+    for node in model.nodes.iter().filter(|node| node.node.is_some()) {
+        let is_unhealthy = unhealthy_since(node).next().is_some();
         let pool = node.labels.get(label::NODE_POOL);
-        let is_peer = |other: &NodeView| {
-            other.node.is_some()
-                && pool.is_none_or(|pool| other.labels.get(label::NODE_POOL) == Some(pool))
+        for group in pool.map(Some).into_iter().chain([None]) {
+            let own = peers.entry(group).or_default();
+            own.total += 1;
+            own.unhealthy += u32::from(is_unhealthy);
+        }
+    }
+    for (index, node) in model.nodes.iter_enumerated().filter(|(_, node)| node.is_managed) {
+        let is_over = |(tolerated, since): (SignedDuration, Option<Timestamp>)| {
+            since.is_some_and(|since| now.duration_since(since) >= tolerated)
         };
-        let peers = || model.nodes.iter().zip(&unhealthy).filter(|(other, _)| is_peer(other));
-        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        let total = count(peers().count());
-        let unhealthy = count(peers().filter(|(_, is_unhealthy)| **is_unhealthy).count());
+        if !unhealthy_since(node).any(is_over) {
+            continue;
+        }
+        let own = peers.get(&node.labels.get(label::NODE_POOL)).copied().unwrap_or_default();
+        let Peers { unhealthy, total } = own;
         let is_held = unhealthy > (total * UNHEALTHY_PERCENT_MAX).div_ceil(100);
         repairs[index] = if is_held { Repair::Held { unhealthy, total } } else { Repair::Due };
     }
     repairs
 }
 
+/// The nodes of a pool, or of the cluster.
+#[derive(Clone, Copy, Default)]
+struct Peers {
+    unhealthy: u32,
+    total: u32,
+}
+
+/// For each condition by which a node is unhealthy, how long that is tolerated, and since when it
+/// is so.
+///
 /// Source: the repair policies of Karpenter's AWS provider.
-fn is_unhealthy(node: &NodeView, now: Timestamp) -> bool {
+fn unhealthy_since<'n>(
+    node: &'n NodeView,
+) -> impl Iterator<Item = (SignedDuration, Option<Timestamp>)> + 'n {
     /// Conditions, with the minutes for which each is tolerated.
     const POLICIES: [(&str, i64); 6] = [
         ("Ready", 30),
@@ -77,15 +100,10 @@ fn is_unhealthy(node: &NodeView, now: Timestamp) -> bool {
         ("KernelReady", 30),
         ("ContainerRuntimeReady", 30),
     ];
-    let Some(node) = node.node else { return false };
-    POLICIES.iter().any(|(kind, minutes)| {
-        node.condition(kind).is_some_and(|condition| {
-            let is_bad = condition.status == ConditionStatus::False
-                || (*kind == "Ready" && condition.status == ConditionStatus::Unknown);
-            is_bad
-                && condition.changed.is_some_and(|changed| {
-                    now.duration_since(changed) >= SignedDuration::from_mins(*minutes)
-                })
-        })
+    POLICIES.into_iter().filter_map(|(kind, minutes)| {
+        let condition = node.node?.condition(kind)?;
+        let is_bad = condition.status == ConditionStatus::False
+            || (kind == "Ready" && condition.status == ConditionStatus::Unknown);
+        is_bad.then_some((SignedDuration::from_mins(minutes), condition.changed))
     })
 }

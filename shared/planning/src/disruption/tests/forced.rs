@@ -111,6 +111,14 @@ fn if_more_than_a_fifth_is_unhealthy_none_is_repaired() {
 }
 
 #[test]
+fn an_outage_that_spreads_is_not_repaired_node_by_node() {
+    let sick = |world: Cluster, minutes| world.node(unhealthy(&format!("s{minutes}"), minutes));
+    let world = [31, 25, 20].into_iter().fold(with_healthy(2), sick);
+    let held = NotDisruptable::TooManyUnhealthy { unhealthy: 3, total: 5 };
+    assert_eq!(world.blocked("s31"), held);
+}
+
+#[test]
 fn nothing_is_repaired_if_the_gate_is_off() {
     let plan = with_healthy(4)
         .with(|snapshot| snapshot.settings.feature_gates.node_repair = false)
