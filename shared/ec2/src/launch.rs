@@ -17,10 +17,11 @@ use aws::error::redacted;
 use controllers::ports::cloud::{Exhausted, Instance, InstanceState, LaunchCall, LaunchOutcome};
 use controllers::ports::{ErrorKind, PortError};
 use controllers::record::launch::{LaunchChoices, LaunchRequest};
+use controllers::steps::end::INSTANCE_GRACE;
 use domain::instance_type::CapacityType;
 use domain::label::{self, Labels};
 use domain::node_class::{Ec2NodeClass, ResolvedSubnet};
-use domain::{SignedDuration, Text, Timestamp};
+use domain::{Text, Timestamp};
 use futures_util::{StreamExt, future, stream};
 
 use catalog::CatalogOptions;
@@ -41,12 +42,6 @@ const FLEET_CONCURRENCY_MAX: usize = 10;
 /// The most calls of one attempt whose launch template EC2 does not know: it leaves the token
 /// unused.
 const CALLS_MAX: u32 = 3;
-/// How long an instance may be missing in descriptions, or lack its tags: counted from when its
-/// attempt was recorded, or from the last call that was left without an answer.
-///
-/// Source: <https://docs.aws.amazon.com/ec2/latest/devguide/eventual-consistency.html>, which gives
-/// no bound; seconds are usual.
-const VISIBLE_AFTER: SignedDuration = SignedDuration::from_secs(90);
 /// Attempts to which EC2 may answer with neither an instance nor an error before that counts as
 /// want of capacity.
 const SILENCES_MAX: u32 = 1;
@@ -111,7 +106,7 @@ impl Ec2 {
                 async move {
                     let plan = match plan {
                         Ok(plan) => plan,
-                        Err(why) => return not_launchable(&call.request, why),
+                        Err(why) => return self.not_launchable(call, why).await,
                     };
                     let mut names = plan.templates.iter().map(|own| &own.template.name);
                     match names.find_map(|name| failed_templates.get(name)) {
@@ -225,7 +220,7 @@ impl Ec2 {
                 tracing::warn!(extras, "EC2 launched more instances than asked for");
             }
             if answer.launched.is_none() && is_repeat {
-                return self.earlier_launch(plan, outcome, is_unsure).await;
+                return self.earlier_launch(plan.request, outcome, is_unsure).await;
             }
             if answer.lacks_template() {
                 self.recreate_templates(plan).await;
@@ -249,7 +244,7 @@ impl Ec2 {
             refused(error.clone())
         };
         if code == TOKEN_REUSED || (is_repeat && error.kind == ErrorKind::NoCapacity) {
-            self.earlier_launch(plan, outcome, is_unsure).await
+            self.earlier_launch(plan.request, outcome, is_unsure).await
         } else if is_unsure {
             LaunchOutcome::Failed(error)
         } else if is_repeat {
@@ -340,21 +335,32 @@ impl Ec2 {
     /// appear, and then is as though that call had not been.
     async fn earlier_launch(
         &self,
-        plan: &FleetPlan<'_>,
+        request: &LaunchRequest,
         without: LaunchOutcome,
         is_unsure: bool,
     ) -> LaunchOutcome {
         let unknown = |error: PortError| {
             if is_unsure { LaunchOutcome::Failed(error) } else { LaunchOutcome::NotShown(error) }
         };
-        let age = Timestamp::now().duration_since(plan.request.attempt.since);
-        match self.instance_of_claim(&plan.request.token).await {
+        let age = Timestamp::now().duration_since(request.attempt.since);
+        match self.instance_of_claim(&request.token).await {
             Ok(Some(instance)) => LaunchOutcome::Launched { instance, exhausted: Vec::new() },
-            Ok(None) if is_unsure || age < VISIBLE_AFTER => {
-                unknown(not_visible_yet(&plan.request.token))
+            Ok(None) if is_unsure || age < INSTANCE_GRACE => {
+                unknown(not_visible_yet(&request.token))
             }
             Ok(None) => without.waited_for(),
             Err(error) => unknown(error),
+        }
+    }
+
+    /// The outcome of a call that cannot be made any more: the class has changed since an earlier
+    /// run may have made it.
+    async fn not_launchable(&self, call: &LaunchCall, why: NotLaunchable) -> LaunchOutcome {
+        let outcome = not_launchable(&call.request, why);
+        if call.is_repeat {
+            self.earlier_launch(&call.request, outcome, false).await
+        } else {
+            outcome
         }
     }
 

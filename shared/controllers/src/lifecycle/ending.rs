@@ -28,7 +28,7 @@ use crate::steps::drain::{
     DrainStep, DrainTerms, Size, awaited_attachments, drain_step, drained_status, is_drain_over,
     leaving,
 };
-use crate::steps::end::INSTANCE_GRACE;
+use crate::steps::end::{INSTANCE_GRACE, may_be_launched_until};
 use crate::steps::snapshot::snapshot;
 
 /// Shortest and longest requeue interval while pods leave or volumes detach.
@@ -71,7 +71,11 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
     pub(super) async fn end(&mut self, claim: Versioned<ClaimRecord>) {
         let record = &claim.record;
         if record.instance.is_none() {
-            return self.finish(claim).await;
+            // EC2 may be launching one now, which only its claim's record leads to.
+            return match may_be_launched_until(record).filter(|until| *until > self.now) {
+                Some(until) => self.requeue_after(until.duration_since(self.now)),
+                None => self.finish(claim).await,
+            };
         }
         if !self.may_begin_to_end(record) {
             return self.requeue_after(HELD_BACK_REQUEUE_INTERVAL);

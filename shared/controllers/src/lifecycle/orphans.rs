@@ -1,7 +1,8 @@
 //! Removing instances, NodeClaim objects and Nodes whose claim is gone.
 //!
-//! An instance that a NodeClaim object or a Node names is never one of them, and the others end a
-//! few at a time. Where there are suspiciously many, nothing ends until somebody confirms it.
+//! An instance that a NodeClaim object names, or a Node that ever was registered, is never one of
+//! them, and the others end a few at a time. Where there are suspiciously many, nothing ends until
+//! somebody confirms it.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +28,7 @@ const USUAL_MAX: usize = 5;
 const USUAL_SHARE_MAX: usize = 10;
 
 impl<'a, P: Ports> LifecycleRun<'a, P> {
-    /// Removes what belongs to no claim. An instance is given a minute from its launch.
+    /// Removes what belongs to no claim. An instance is given [`INSTANCE_GRACE`] from its launch.
     pub(super) async fn remove_orphans(&mut self, tally: &mut Tally) {
         self.end_instances(tally).await;
         self.remove_objects().await;
@@ -160,7 +161,8 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
         is_new || node.is_some_and(|node| !node.is_not_ready())
     }
 
-    /// Deletes registered Nodes that are not ready and have neither instance nor claim.
+    /// Deletes registered Nodes of EC2NodeClasses that are not ready and have neither instance nor
+    /// claim. Other controllers register Nodes too, and EC2 is not asked about theirs.
     async fn release_nodes(&mut self) {
         let observed = self.observed;
         let known: BTreeSet<&Text> = observed
@@ -178,6 +180,7 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
             .collect();
         let is_orphan = |node: &&Node| {
             node.labels.contains_key(label::REGISTERED)
+                && node.labels.contains_key(label::NODE_CLASS)
                 && node.is_not_ready()
                 && node.provider_id.as_ref().is_some_and(|id| !known.contains(id))
         };

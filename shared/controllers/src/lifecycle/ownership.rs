@@ -1,12 +1,14 @@
 //! Who an instance belongs to: a record, a NodeClaim object, a Node, or nobody.
 
 use domain::node::Node;
-use domain::{Text, label};
+use domain::taint::UNREGISTERED;
+use domain::{Text, Timestamp, label};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::LifecycleRun;
 use crate::ports::cloud::Instance;
 use crate::ports::cluster::NodeClaimObject;
+use crate::steps::join::REGISTRATION_TIMEOUT;
 
 /// What each instance is named by. Built once for a run.
 pub(super) struct Ownership<'a> {
@@ -25,6 +27,7 @@ pub(super) struct Ownership<'a> {
     nodes: &'a FxHashMap<&'a Text, &'a Node>,
     by_provider: FxHashMap<&'a Text, &'a Instance>,
     by_uid: FxHashMap<&'a Text, &'a Instance>,
+    now: Timestamp,
 }
 
 impl<'a> Ownership<'a> {
@@ -52,6 +55,7 @@ impl<'a> Ownership<'a> {
             nodes: &run.nodes,
             by_provider: alive().map(|own| (&own.provider_id, own)).collect(),
             by_uid: alive().filter_map(|own| Some((own.claim_uid.as_ref()?, own))).collect(),
+            now: run.now,
         }
     }
 
@@ -78,9 +82,16 @@ impl<'a> Ownership<'a> {
             || instance.claim_uid.as_ref().is_some_and(|uid| self.mirrored.contains(uid))
     }
 
-    /// Whether a Node has this instance, whoever launched it.
+    /// Whether a Node has this instance that may run pods, whoever launched it. One that keeps the
+    /// taint it joined with, for longer than a registration takes, never ran any: its claim went
+    /// while the launch was under way.
     pub(super) fn has_node(&self, instance: &Instance) -> bool {
-        self.nodes.contains_key(&instance.provider_id)
+        self.nodes.get(&instance.provider_id).is_some_and(|node| {
+            let is_tainted = node.taints.iter().any(|own| &*own.key == UNREGISTERED);
+            let is_registered = node.labels.contains_key(label::REGISTERED);
+            let age = self.now.duration_since(instance.launched);
+            is_registered || !is_tainted || age <= REGISTRATION_TIMEOUT
+        })
     }
 
     /// Whether an object mirrors a claim that has no record.

@@ -227,11 +227,11 @@ fn instances_are_counted_by_type_and_capacity_type() {
 }
 
 #[test]
-fn an_instance_without_a_claim_is_ended_after_a_minute() {
+fn an_instance_without_a_claim_is_ended_after_a_while() {
     let world = World::new();
     let stranger = instance("i-1", &record("gone"), at(0));
     world.cloud.instances.borrow_mut().insert("token".into(), stranger);
-    world.advance(60);
+    world.advance(90);
     assert!(run_once(&world).orphans.is_empty());
     world.advance(1);
     assert_eq!(run_once(&world).orphans, [Orphan::Instance("i-1".into())]);
@@ -301,6 +301,56 @@ fn an_instance_that_only_a_node_names_is_no_orphan() {
     let report = run_once(&world);
     assert!(report.orphans.is_empty() && world.store.records().is_empty());
     assert!(has_instance(&world));
+}
+
+#[test]
+fn an_instance_whose_claim_went_as_it_was_launched_ends_once_its_node_cannot_register_any_more() {
+    let world = launched_world();
+    world.boot();
+    lose_the_table(&world);
+    world.cluster.listing.borrow_mut().node_claims.clear();
+    world.advance(15 * 60);
+    assert!(run_once(&world).orphans.is_empty(), "its claim may be about to be seen");
+    world.advance(1);
+    assert!(matches!(run_once(&world).orphans[..], [Orphan::Instance(_)]));
+    assert!(!has_instance(&world));
+}
+
+#[test]
+fn a_claim_that_ends_while_ec2_may_be_launching_for_it_stays_until_its_instance_would_have_shown() {
+    for is_launched in [true, false] {
+        let world = World::new();
+        let ending = record("web-1").ended(at(0), EndReason::LaunchTimeout, None);
+        let mut launching = ending.clone();
+        Arc::make_mut(&mut launching.launch).attempt.since = at(0);
+        world.store.put(launching);
+        let report = run_once(&world);
+        assert_eq!(report.requeue_after, Some(SignedDuration::from_secs(90)));
+        if is_launched {
+            let late = instance("i-late", &ending, at(20));
+            world.cloud.instances.borrow_mut().insert(ending.claim.uid.clone(), late);
+            live(&world, 30);
+            assert!(!has_instance(&world), "it ends with the claim that it was launched for");
+        }
+        live(&world, 90);
+        assert!(world.store.records().is_empty());
+    }
+}
+
+#[test]
+fn a_node_without_claim_and_instance_is_removed_only_if_an_ec2_node_class_is_behind_it() {
+    for (class, removed) in [(Some("default"), 1), (None, 0)] {
+        let world = World::new();
+        let mut node = node_of(&launched_record("gone", at(0)));
+        node.labels.insert(domain::label::REGISTERED.into(), "true".into());
+        node.labels.remove(domain::label::NODE_CLASS);
+        let class = class.map(|class| (domain::label::NODE_CLASS.into(), class.into()));
+        node.labels.extend(class);
+        node.conditions[0].status = ConditionStatus::Unknown;
+        world.cluster.listing.borrow_mut().objects.nodes.push(node);
+        world.advance(3600);
+        assert_eq!(run_once(&world).orphans.len(), removed);
+    }
 }
 
 /// Instances without claim, Node or object, beside those of the world.
@@ -619,7 +669,7 @@ fn an_instance_that_died_early_says_why_and_its_offering_is_left_alone() {
     let code = "Server.InsufficientInstanceCapacity";
     let end = InstanceEnd { code: code.into(), message: "no room".into() };
     world.cloud.ends.borrow_mut().insert(instance.id.clone(), end.clone());
-    world.advance(61);
+    world.advance(91);
     let report = run_once(&world);
     assert_eq!(report.gone.iter().map(|(_, end)| end).collect::<Vec<_>>(), [&end]);
     assert!(world.cluster.has_event(EventReason::InstanceTerminated));
@@ -666,7 +716,7 @@ fn the_object_of_a_claim_that_is_gone_is_removed() {
     let claim = record("gone").claim;
     let object = NodeClaimObject { mirror_of: Some(claim.uid.clone()), claim };
     world.cluster.listing.borrow_mut().node_claims.push(object);
-    world.advance(60);
+    world.advance(90);
     assert!(run_once(&world).orphans.is_empty(), "EC2's list may lack its instance");
     world.advance(1);
     assert_eq!(run_once(&world).orphans, [Orphan::NodeClaim("gone".into())]);

@@ -7,11 +7,21 @@ use domain::{SignedDuration, Timestamp};
 use super::join::overdue;
 use crate::ports::cloud::Instance;
 use crate::ports::cluster::NodeClaimObject;
-use crate::record::claim::{ClaimRecord, EndReason};
+use crate::record::claim::{ClaimRecord, EndReason, later};
 
 /// How long a list of instances may lack a new one, or its tags, by which they are listed: EC2 is
 /// eventually consistent, and gives no bound.
-pub const INSTANCE_GRACE: SignedDuration = SignedDuration::from_secs(60);
+///
+/// Source: <https://docs.aws.amazon.com/ec2/latest/devguide/eventual-consistency.html>; seconds are
+/// usual.
+pub const INSTANCE_GRACE: SignedDuration = SignedDuration::from_secs(90);
+
+/// Until when an instance of the attempt that is under way may appear, of a claim that has none;
+/// `None` where no attempt is.
+pub fn may_be_launched_until(record: &ClaimRecord) -> Option<Timestamp> {
+    let attempt = &record.launch.attempt;
+    (!attempt.is_over).then(|| later(attempt.since, INSTANCE_GRACE)).flatten()
+}
 
 /// The objects and the instance of a claim.
 #[derive(Clone, Copy, Debug, Default)]
@@ -83,11 +93,11 @@ mod tests {
         assert_eq!(end_reason(&claim, outside, at(100)), None);
         node.conditions[0].status = ConditionStatus::Unknown;
         let outside = Counterparts { node: Some(&node), ..Counterparts::default() };
-        assert_eq!(end_reason(&claim, outside, at(60)), None, "the list may lag");
-        assert_eq!(end_reason(&claim, outside, at(61)), Some(EndReason::InstanceGone));
+        assert_eq!(end_reason(&claim, outside, at(90)), None, "the list may lag");
+        assert_eq!(end_reason(&claim, outside, at(91)), Some(EndReason::InstanceGone));
         let booting = launched_record("web-1", at(0));
         let nothing = Counterparts::default();
-        assert_eq!(end_reason(&booting, nothing, at(61)), Some(EndReason::InstanceGone));
+        assert_eq!(end_reason(&booting, nothing, at(91)), Some(EndReason::InstanceGone));
     }
 
     #[test]

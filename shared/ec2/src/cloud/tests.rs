@@ -252,6 +252,24 @@ async fn a_repeat_that_names_no_instance_leads_to_that_of_the_first_call() {
 }
 
 #[tokio::test]
+async fn a_repeat_that_cannot_be_asked_any_more_leads_to_the_instance_of_the_first_call() {
+    let again = async |script: &Script, seconds_ago| {
+        let call = LaunchCall { request: recorded(seconds_ago).into(), is_repeat: true };
+        // Its class has been deleted since.
+        ec2(script).launch(&[call], &[]).await.unwrap().remove(0)
+    };
+    let script = Script::default().answers("DescribeInstances", &described("i-before"));
+    let LaunchOutcome::Launched { instance, .. } = again(&script, 91).await else {
+        panic!("there is an instance")
+    };
+    assert_eq!(&*instance.id, "i-before");
+    let hidden = again(&Script::default(), 5).await;
+    assert!(matches!(hidden, LaunchOutcome::NotShown(_)), "it may appear yet: {hidden:?}");
+    let gone = again(&Script::default(), 91).await;
+    assert!(matches!(gone, LaunchOutcome::NodeClassNotReady { .. }), "{gone:?}");
+}
+
+#[tokio::test]
 async fn an_attempt_that_ec2_refused_is_over() {
     for (code, is_passing) in [
         ("RequestLimitExceeded", true),

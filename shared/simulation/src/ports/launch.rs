@@ -7,12 +7,13 @@ use controllers::ports::cloud::{Exhausted, LaunchCall, LaunchOutcome};
 use controllers::ports::{ErrorKind, PortError};
 use controllers::record::launch::LaunchRequest;
 use controllers::record::unavailable::ANY;
+use controllers::steps::end::INSTANCE_GRACE;
+use domain::Text;
 use domain::instance_type::CapacityType;
 use domain::label::{self, Labels};
 use domain::node_class::{Ec2NodeClass, ResolvedAmi};
 use domain::requirement::Requirement;
 use domain::taint::{Taint, TaintEffect, UNREGISTERED};
-use domain::{SignedDuration, Text};
 
 use super::instance::{CLAIM_TAG, CLAIM_UID_TAG, described, shown};
 use crate::ec2::{
@@ -23,8 +24,6 @@ use crate::report::Happening;
 use crate::world::World;
 
 const OPERATION: &str = "CreateFleet";
-/// How long an instance may be missing in descriptions, as the adapter to the real EC2 has it.
-const VISIBLE_AFTER: SignedDuration = SignedDuration::from_secs(90);
 
 pub(super) fn launch(
     world: &mut World,
@@ -216,7 +215,7 @@ fn earlier_launch(
     if let Some(instance) = oldest {
         return LaunchOutcome::Launched { instance, exhausted: Vec::new() };
     }
-    if world.now.duration_since(request.attempt.since) >= VISIBLE_AFTER {
+    if world.now.duration_since(request.attempt.since) >= INSTANCE_GRACE {
         return without.waited_for();
     }
     let message = format!("EC2 may have an instance for {uid}, and does not show it yet");
