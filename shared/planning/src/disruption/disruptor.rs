@@ -109,6 +109,16 @@ impl<'m, 'a> Disruptor<'m, 'a> {
         self.disruptions.push(disruption);
     }
 
+    /// Has nodes stay that pods move to: the pods are expected there, like pending ones.
+    pub(super) fn keep_hosts(&mut self, moved: &[(PodIx, NodeIx)]) {
+        for (_, node) in moved {
+            // Candidates are in the model's order.
+            if let Ok(found) = self.candidates.binary_search_by_key(node, |own| own.node) {
+                self.candidates[found].blocked.get_or_insert(NotDisruptable::Nominated);
+            }
+        }
+    }
+
     /// Reports why a node is not disrupted.
     pub(super) fn block(&mut self, node: NodeIx, reason: NotDisruptable) {
         let node = self.model.nodes[node].name.clone();

@@ -10,7 +10,8 @@ use super::trial::{Decision, Trials};
 use crate::ids::NodeIx;
 
 impl Disruptor<'_, '_> {
-    /// Nodes that are removed in any case: with replacements first, but nothing blocks them.
+    /// Nodes that are removed in any case: with replacements first, but nothing blocks them. Nodes
+    /// that take their pods are not removed by the same plan.
     pub(super) fn forced(&mut self, trials: &mut Trials) {
         let forced = forced(&self.candidates);
         // Pods of one of them do not move to another.
@@ -19,6 +20,7 @@ impl Disruptor<'_, '_> {
             let trial = trials.reschedule(&[node]);
             let launch = trials.launch_where_possible(&[node], &trial, &mut self.names);
             let replacements = launch.claims;
+            self.keep_hosts(&trial.moved);
             self.push(trials, Decision { reason, nodes: vec![node], trial, replacements });
         }
     }

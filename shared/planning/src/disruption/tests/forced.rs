@@ -7,8 +7,12 @@ use domain::node_claim::ConditionStatus;
 use domain::node_pool::NeverOr;
 use domain::pdb::CountOrPercent;
 use domain::reason::{DisruptionReason, NotDisruptable};
+use domain::requirement::Operator;
 
-use crate::testing::{Cluster, NodeMaker, budget, cluster, disrupted_for, minutes_ago, node, pod};
+use crate::testing::{
+    Cluster, NodeMaker, budget, cluster, disrupted_for, minutes_ago, node, node_pool_of, pod,
+    requirement,
+};
 
 /// A node a day old that expires after `hours`.
 fn expiring(name: &str, hours: i64) -> NodeMaker {
@@ -67,6 +71,40 @@ fn pods_of_an_expired_node_do_not_move_to_another_expired_one() {
         assert_eq!(disruption.moves, [], "neither has a place on the other");
         assert_eq!(disruption.replacements.len(), 1);
     }
+}
+
+/// Node `n1` expires, and its pod fits on `n2`.
+fn expiring_beside(n2: NodeMaker) -> Cluster {
+    cluster().node(expiring("n1", 24)).node(n2).pod(pod("a").cpu(1000).on("n1"))
+}
+
+/// Asserts that `n1` goes, and that `n2` takes its pod and stays.
+#[track_caller]
+fn assert_stays(world: &Cluster) {
+    let plan = world.plan();
+    assert_eq!(disrupted_for(&plan, DisruptionReason::Expired), ["n1"]);
+    assert_eq!(&*plan.disruptions[0].moves[0].node, "n2");
+    assert_eq!(world.blocked("n2"), NotDisruptable::Nominated);
+}
+
+#[test]
+fn an_empty_node_stays_that_pods_of_an_expired_one_move_to() {
+    assert_stays(&expiring_beside(node("n2")));
+}
+
+#[test]
+fn a_drifted_node_stays_that_pods_of_an_expired_one_move_to() {
+    let drifted = node("n2").label("team", "old");
+    let wanted = requirement("team", Operator::NotIn, &["old"]);
+    let world = expiring_beside(drifted).pool(node_pool_of("default", &[wanted]));
+    assert_stays(&world.pod(pod("b").cpu(1000).on("n2")));
+}
+
+#[test]
+fn an_underutilized_node_stays_that_pods_of_an_expired_one_move_to() {
+    let full = node("n3").of_type("m.2xlarge");
+    let world = expiring_beside(node("n2")).pod(pod("b").cpu(500).on("n2"));
+    assert_stays(&world.node(full).pod(pod("c").cpu(7400).on("n3")));
 }
 
 /// A node that has not been ready for `minutes`.
