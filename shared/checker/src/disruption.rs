@@ -2,6 +2,7 @@
 
 use domain::label::DO_NOT_DISRUPT;
 use domain::node_pool::{ConsolidationPolicy, NeverOr};
+use domain::pod::Pod;
 use domain::reason::DisruptionReason;
 use rustc_hash::FxHashSet;
 
@@ -144,11 +145,8 @@ fn check_pods(
     let is_forced = entry.planned.reason == DisruptionReason::Drifted && grace.is_some();
     for pod_id in &place.bound {
         let pod = index.pods().pod(*pod_id);
-        // Pods with a deletion cost may have been declared free to move; that is not held against
-        // the plan.
-        let keeps = pod.is_reschedulable()
-            && pod.deletion_cost.is_none()
-            && !is_expendable_on(index, id, *pod_id);
+        let keeps =
+            pod.is_reschedulable() && !costs_nothing(pod) && !is_expendable_on(index, id, *pod_id);
         if entry.planned.reason == DisruptionReason::Empty && keeps {
             let message = format!("pod {} is on {}", pod.key, place.name);
             report.add(Rule::NotEmpty, entry.subject(), message);
@@ -167,4 +165,14 @@ fn check_pods(
             report.add(Rule::PodDisruptionBudget, entry.subject(), message);
         }
     }
+}
+
+/// Whether evicting the pod costs nothing, so that it leaves a node empty: a low priority or a low
+/// deletion cost outweighs the 1 that every eviction costs.
+///
+/// Source: Karpenter `pkg/utils/disruption`, `EvictionCost`: 1 + deletion cost / 2^27 + priority /
+/// 2^25. Here in units of 2^-27.
+fn costs_nothing(pod: &Pod) -> bool {
+    let deletion = i64::from(pod.deletion_cost.unwrap_or(0));
+    (1 << 27) + deletion + 4 * i64::from(pod.spec.priority) <= 0
 }

@@ -76,6 +76,23 @@ fn daemon_set_pods_and_ended_pods_leave_a_node_empty() {
 }
 
 #[test]
+fn pods_whose_eviction_costs_nothing_leave_a_node_empty() {
+    let holding = |priority, deletion_cost| {
+        let mut cheap = pod("r").on("e");
+        cheap.spec.priority = priority;
+        cheap.pod.deletion_cost = deletion_cost;
+        free(vec![big()], [cheap])
+    };
+    let empty = emptying(&["e"], 0.2);
+    allows(&holding(-(1 << 25), None), &empty);
+    breaks(&holding(1 - (1 << 25), None), &empty, &[Rule::NotEmpty]);
+    allows(&holding(0, Some(-(1 << 27))), &empty);
+    breaks(&holding(0, Some(1 - (1 << 27))), &empty, &[Rule::NotEmpty]);
+    allows(&holding(-(1 << 24), Some(-(1 << 26))), &empty);
+    breaks(&holding(1 - (1 << 24), Some(-(1 << 26))), &empty, &[Rule::NotEmpty]);
+}
+
+#[test]
 fn a_disruption_names_nodes_that_are_there_once() {
     let cluster = free(vec![node("e", "small", "a")], []);
     breaks(&cluster, &emptying(&[], 0.0), &[Rule::DisruptionEmpty]);
