@@ -9,7 +9,7 @@ use crate::label::Labels;
 use crate::money::UsdPerHour;
 use crate::pod::{PodKey, VirtualPodSource};
 use crate::reason::{DisruptionReason, NodePoolUnfit, NotDisruptable, PodUnschedulable};
-use crate::requirement::Requirement;
+use crate::requirement::{Operator, Requirement};
 use crate::resource::Resources;
 use crate::taint::Taint;
 use crate::{SignedDuration, Text};
@@ -154,6 +154,17 @@ pub struct PlannedNodeClaim {
     pub requests: Resources,
     /// Its pods, sorted. Virtual pods are not listed.
     pub pods: Vec<PodKey>,
+}
+
+impl PlannedNodeClaim {
+    /// The value of a label that its node will have whatever is launched.
+    pub fn settled_label(&self, key: &str) -> Option<&Text> {
+        let has_one = |own: &&Requirement| {
+            &*own.key == key && own.operator == Operator::In && own.values.len() == 1
+        };
+        let required = || self.requirements.iter().find(has_one)?.values.first();
+        self.labels.get(key).or_else(required)
+    }
 }
 
 /// An offering that a launch may use: an instance type in one zone, bought one way, at one price.

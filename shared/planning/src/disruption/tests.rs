@@ -18,6 +18,7 @@ mod image_age;
 mod interruptions;
 mod look_ahead;
 mod off_hours;
+mod pending;
 mod resident;
 mod scoring;
 mod static_capacity;

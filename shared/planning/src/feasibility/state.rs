@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use domain::Text;
+use domain::plan::PlannedNodeClaim;
 use domain::pod::{HostPort, ObjectKey};
 use domain::taint::Taint;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -250,6 +251,26 @@ impl State {
             let own = &topology.groups[owned.group];
             if own.rule == Rule::AntiAffinity && own.key == *key {
                 self.owners_mut(owned.group).change(None, Some(domain), 1);
+            }
+        }
+    }
+
+    /// Counts a pod of a shape on a claim that is about to be launched, where other pods'
+    /// constraints look: in the domains that the claim settles, except of keys that are `counted`
+    /// already.
+    pub(crate) fn count_on_claim(
+        &mut self,
+        topology: &Topology,
+        shape: ShapeIx,
+        claim: &PlannedNodeClaim,
+        counted: &[Text],
+    ) {
+        for key in topology.keys_of(shape) {
+            if !counted.contains(&key)
+                && let Some(value) = claim.settled_label(&key)
+            {
+                let domain = TopologyDomain { key: &key, value };
+                self.count_new(topology, shape, domain, &claim.taints);
             }
         }
     }

@@ -329,6 +329,19 @@ impl Topology {
         self.keys[self.key_of[group]].of_node[node]
     }
 
+    /// Keys other than the host name that tie pods of a shape to where others are: those of
+    /// constraints that they carry, and of groups that select them.
+    pub(crate) fn keys_of(&self, shape: ShapeIx) -> Vec<Text> {
+        let constraints = &self.constraints[shape];
+        let owned = constraints.owned.iter().filter(|owned| owned.weight == 0);
+        let groups = owned.map(|owned| owned.group).chain(constraints.selected_by.iter().copied());
+        let groups = groups.map(|group| &self.groups[group]).filter(|group| !group.is_by_host());
+        let mut keys: Vec<Text> = groups.map(|group| group.key.clone()).collect();
+        keys.sort();
+        keys.dedup();
+        keys
+    }
+
     /// Whether it is a spread with `ScheduleAnyway`.
     pub(crate) fn is_soft_spread(&self, owned: &Owned) -> bool {
         is_soft_spread(&self.groups, owned)

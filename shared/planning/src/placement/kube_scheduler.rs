@@ -229,17 +229,6 @@ impl Placer<'_, '_> {
     /// Keys that tie the shape to where others are, and what the node has of each.
     fn domains_of(&self, shape: ShapeIx, node: &UpcomingNode) -> Vec<(Text, Option<Text>)> {
         let pool = &self.model.pools[node.pool];
-        let constraints = &self.topology.constraints[shape];
-        let owned =
-            constraints.owned.iter().filter(|owned| owned.weight == 0).map(|owned| owned.group);
-        let mut keys: Vec<Text> = owned
-            .chain(constraints.selected_by.iter().copied())
-            .map(|group| &self.topology.groups[group])
-            .filter(|group| !group.is_by_host())
-            .map(|group| group.key.clone())
-            .collect();
-        keys.sort();
-        keys.dedup();
         let value = |key: &Text| match &**key {
             label::ZONE => Some(pool.zone(node.offering.zone).clone()),
             label::CAPACITY_TYPE => {
@@ -248,12 +237,12 @@ impl Placer<'_, '_> {
             }
             _ => pool.fixed_label(key).cloned(),
         };
-        keys.into_iter()
-            .map(|key| {
-                let value = value(&key);
-                (key, value)
-            })
-            .collect()
+        let keys = self.topology.keys_of(shape).into_iter();
+        keys.map(|key| {
+            let value = value(&key);
+            (key, value)
+        })
+        .collect()
     }
 
     fn place_on_new(&mut self, shape: ShapeIx, node: &mut UpcomingNode) {

@@ -23,7 +23,7 @@ mod zones;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use domain::Text;
 use domain::label;
@@ -36,10 +36,11 @@ use domain::pod::Pod;
 use domain::resource::Resources;
 use domain::snapshot::ClusterSnapshot;
 
+use crate::feasibility::domains::pinned_keys;
 use crate::feasibility::limits::Limits;
 use crate::feasibility::scope::Scope;
 use crate::feasibility::state::State;
-use crate::feasibility::topology::Topology;
+use crate::feasibility::topology::{SoftSpread, Topology};
 use crate::ids::{IndexVec, NodeIx, PodIx, PoolIx, ShapeIx};
 use crate::model::Model;
 use crate::model::commitments::ModelCommitments;
@@ -97,10 +98,13 @@ pub(crate) struct Scheduling {
     pub(crate) topology: Topology,
     /// What was worked out about NodePools.
     pub(crate) memo: Memo,
-    /// The state once the plan's placements are made.
+    /// The state once the plan's placements are made and its claims launched.
     pub(crate) state: State,
     /// Nodes to launch, as limits count them.
     pub(crate) launched: Vec<Launched>,
+    /// Pods that the nodes are launched for, each with the name of its claim; virtual ones left
+    /// out.
+    on_claims: Vec<(PodIx, Text)>,
     /// The zones of its nodes, where anybody asks.
     pub(crate) zones: Option<NodeZones>,
     /// What may still be launched once the plan is done.
@@ -166,13 +170,46 @@ impl Scheduling {
             })
         });
         let mut settling = Settling { limits: &mut limits, zones: &mut zones };
-        let (mut plan, launched) =
+        let Planned { mut plan, launched, on_claims } =
             plan(&mut placer, &mut settling, &outcome, &packing.nodes, &waiting);
         plan.totals.lower_bound = lower_bound;
         plan.figures.pending_by_zone = zones::pending_by_zone(&mut placer, state, &waiting);
+        let soft_spread = placer.soft_spread;
         let state = placer.state;
         let placed = outcome.placed;
-        Self { plan, topology, memo, state, launched, zones, limits, placed }
+        let mut own =
+            Self { plan, topology, memo, state, launched, on_claims, zones, limits, placed };
+        own.count_on_claims(model, soft_spread);
+        own
+    }
+
+    /// Counts pods on claims where constraints of other pods look. Placement has counted what it
+    /// pins; it leaves aside a spread or an affinity that no waiting pod carries, but pods that
+    /// have to move may carry it.
+    fn count_on_claims(&mut self, model: &Model, soft_spread: SoftSpread) {
+        let mut state = std::mem::take(&mut self.state);
+        let mut pinned: BTreeMap<ShapeIx, Vec<Text>> = BTreeMap::new();
+        for (shape, claim) in self.pods_on_claims(model) {
+            let pinned = pinned
+                .entry(shape)
+                .or_insert_with(|| pinned_keys(&self.topology, shape, soft_spread));
+            state.count_on_claim(&self.topology, shape, claim, pinned);
+        }
+        self.state = state;
+    }
+
+    /// Pods for which the plan launches claims, by shape, each with its claim. The model may be
+    /// another one of the same pods.
+    pub(crate) fn pods_on_claims(
+        &self,
+        model: &Model,
+    ) -> impl Iterator<Item = (ShapeIx, &PlannedNodeClaim)> {
+        let claims = self.plan.node_claims.iter();
+        let claims: BTreeMap<&Text, &PlannedNodeClaim> =
+            claims.map(|claim| (&claim.name, claim)).collect();
+        self.on_claims
+            .iter()
+            .filter_map(move |(pod, claim)| Some((model.shapes.of_pod[*pod]?, *claims.get(claim)?)))
     }
 }
 
@@ -249,6 +286,13 @@ fn count_addresses_of(model: &Model, limits: &mut Limits, placed: &[(PodIx, Node
     }
 }
 
+/// A plan, with what is launched.
+struct Planned {
+    plan: Plan,
+    launched: Vec<Launched>,
+    on_claims: Vec<(PodIx, Text)>,
+}
+
 /// What a plan's launches change.
 struct Settling<'s> {
     limits: &'s mut Limits,
@@ -261,7 +305,7 @@ fn plan(
     outcome: &Placements,
     packed: &[NewNode],
     waiting: &[PodIx],
-) -> (Plan, Vec<Launched>) {
+) -> Planned {
     let Scope { model, memo, .. } = placer.scope();
     let mut names = Names::of(model);
     let mut node_claims: Vec<PlannedNodeClaim> = Vec::with_capacity(packed.len());
@@ -286,16 +330,6 @@ fn plan(
     }
     node_claims.sort_by(|a, b| a.name.cmp(&b.name));
     let is_listed = |pod: &PodIx| model.pod(*pod).virtual_of.is_none();
-    let mut placements: Vec<Placement> = outcome
-        .placed
-        .iter()
-        .filter(|(pod, _)| is_listed(pod))
-        .map(|(pod, node)| Placement {
-            pod: model.pod(*pod).key.clone(),
-            node: model.nodes[*node].name.clone(),
-        })
-        .collect();
-    placements.sort();
     let mut reasons: IndexVec<ShapeIx, Option<Vec<domain::reason::PodUnschedulable>>> =
         IndexVec::filled(None, model.shapes.list.len());
     let mut unschedulable: Vec<UnschedulablePod> = failed
@@ -323,7 +357,7 @@ fn plan(
             lower_bound: None,
         },
         node_claims,
-        placements,
+        placements: placements(model, &outcome.placed),
         unschedulable,
         disruptions: Vec::new(),
         blocked: Vec::new(),
@@ -332,7 +366,20 @@ fn plan(
         virtual_pods: virtual_pods(model, &outcome.placed, &launched_for, &failed),
         figures: PlanFigures::default(),
     };
-    (plan, counted)
+    launched_for.retain(|(pod, _)| is_listed(pod));
+    Planned { plan, launched: counted, on_claims: launched_for }
+}
+
+/// Where pods go that existing nodes take; virtual ones are not listed.
+fn placements(model: &Model, placed: &[(PodIx, NodeIx)]) -> Vec<Placement> {
+    let listed = placed.iter().filter(|(pod, _)| model.pod(*pod).virtual_of.is_none());
+    let placement = |(pod, node): &(PodIx, NodeIx)| Placement {
+        pod: model.pod(*pod).key.clone(),
+        node: model.nodes[*node].name.clone(),
+    };
+    let mut placements: Vec<Placement> = listed.map(placement).collect();
+    placements.sort();
+    placements
 }
 
 /// Where room is kept for virtual pods: on nodes that are there, on claims of the plan, or nowhere.
