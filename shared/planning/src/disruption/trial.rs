@@ -3,6 +3,7 @@
 mod divergence;
 mod incremental;
 mod launch;
+mod replay;
 mod spot_gate;
 mod waste;
 
@@ -16,6 +17,8 @@ use domain::node_pool::NeverOr;
 use domain::plan::{Placement, PlannedDisruption, PlannedNodeClaim};
 use domain::reason::DisruptionReason;
 use domain::{Text, Timestamp};
+
+pub(super) use replay::Replaced;
 
 use super::consolidate_after::is_within_consolidate_after;
 use crate::feasibility::limits::Limits;

@@ -19,7 +19,7 @@ use super::drift_waves::Waves;
 use super::evaluation::evaluate;
 use super::host_order::prefer_remaining_nodes;
 use super::score::Scores;
-use super::static_capacity::drift::{one_for_one, with_pool_serving};
+use super::static_capacity::drift::{Earlier, one_for_one, replaceable, with_pool_serving};
 use super::static_capacity::is_static;
 use super::trial::{Decision, Trial, Trials};
 use crate::ids::NodeIx;
@@ -57,7 +57,8 @@ pub(super) fn validate(
     if disruption.reason == DisruptionReason::Drifted
         && let Some(candidate) = candidates.iter().find(of_static_pool)
     {
-        return still_one_for_one(model, scheduling, candidate, disruption);
+        let earlier = Earlier::of(scheduling, replaceable(model, &candidates));
+        return still_one_for_one(model, &earlier, candidate, disruption);
     }
     let scores = Scores::of(model);
     let mut trials = Trials::of(model, scheduling, now);
@@ -83,7 +84,7 @@ fn refreshed(
 /// Whether one new node would still replace a drifted node of a static NodePool.
 fn still_one_for_one(
     model: &Model,
-    scheduling: &Scheduling,
+    earlier: &Earlier,
     candidate: &Candidate,
     disruption: &PlannedDisruption,
 ) -> Result<PlannedDisruption, NotDisruptable> {
@@ -91,7 +92,7 @@ fn still_one_for_one(
         return Err(changed("it has not drifted any more".to_owned()));
     };
     let pool = model.nodes[*node].labels.get(label::NODE_POOL).cloned().unwrap_or_default();
-    with_pool_serving(model, scheduling, &pool, |trials| {
+    with_pool_serving(model, earlier, &pool, |trials| {
         let trial = one_for_one(trials, *node)
             .map_err(|irreplaceable| irreplaceable.reason(trials, drift))?;
         let replacements = same_replacements(trials, &[*node], &trial, disruption)?;

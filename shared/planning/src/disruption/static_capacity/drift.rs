@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 
 use domain::Text;
+use domain::address_ledger::AddressLedger;
 use domain::cluster_limit::{Tightest, first_unreadable, tightest};
 use domain::drift::DriftReason;
 use domain::label;
@@ -15,14 +16,15 @@ use domain::reason::{DisruptionReason, NodePoolUnfit, NotDisruptable};
 use domain::snapshot::ClusterSnapshot;
 
 use super::{is_member, is_static};
+use crate::disruption::candidate::Candidate;
 use crate::disruption::disruptor::{Disruptor, Drifted};
 use crate::disruption::replacement::single_node;
-use crate::disruption::trial::{Decision, Trial, Trials};
+use crate::disruption::trial::{Decision, Replaced, Trial, Trials};
 use crate::ids::{Idx, NodeIx, PodIx};
 use crate::model::Model;
 use crate::model::node::NodeView;
 use crate::scheduling::static_capacity::empty_node;
-use crate::scheduling::{Scheduling, SchedulingPurpose};
+use crate::scheduling::{Launched, Scheduling, SchedulingPurpose};
 
 impl Disruptor<'_, '_> {
     /// Replaces drifted nodes of static NodePools, each by one node of its pool: as many as budgets
@@ -32,18 +34,19 @@ impl Disruptor<'_, '_> {
         let drifted = self.drifted_in_order(is_static);
         let pools: BTreeSet<&Text> =
             drifted.iter().filter_map(|own| pool_name(self.model, own.node)).collect();
+        let mut earlier = Earlier::of(scheduling, replaceable(self.model, &self.candidates));
         for pool in pools {
             if is_settled(self.model, pool) {
                 let own =
                     drifted.iter().filter(|own| pool_name(self.model, own.node) == Some(pool));
-                self.replace_in_pool(pool, &own.collect::<Vec<_>>(), scheduling);
+                self.replace_in_pool(pool, &own.collect::<Vec<_>>(), &mut earlier);
             }
         }
     }
 
-    fn replace_in_pool(&mut self, pool: &Text, drifted: &[&Drifted], scheduling: &Scheduling) {
-        let model = self.model;
-        with_pool_serving(model, scheduling, pool, |trials| {
+    fn replace_in_pool(&mut self, pool: &Text, drifted: &[&Drifted], earlier: &mut Earlier) {
+        let mut replaced = Vec::new();
+        let (launched, addresses) = with_pool_serving(self.model, earlier, pool, |trials| {
             for Drifted { node, drift, .. } in drifted {
                 if let Err(blocked) = self.may_drift(*node, drift) {
                     self.block(*node, blocked);
@@ -52,12 +55,16 @@ impl Disruptor<'_, '_> {
                 match self.one_for_one(trials, *node, drift) {
                     Ok(decision) => {
                         self.count_drifted(*node, drift);
+                        replaced.push(Replaced::of(*node, &decision));
                         self.push(trials, decision);
                     }
                     Err(blocked) => self.block(*node, blocked),
                 }
             }
+            (trials.launched.clone(), trials.addresses.clone())
         });
+        (earlier.launched, earlier.addresses) = (launched, addresses);
+        earlier.replaced.extend(replaced);
     }
 
     fn one_for_one(
@@ -74,6 +81,33 @@ impl Disruptor<'_, '_> {
         let reason = DisruptionReason::Drifted;
         Ok(Decision { reason, nodes: vec![node], trial, replacements })
     }
+}
+
+/// What this plan decided on before the next static NodePool has its turn, whose trials start over.
+pub(crate) struct Earlier<'s> {
+    scheduling: &'s Scheduling,
+    /// Nodes that are replaced in this run or in a later one: pods there would move twice.
+    closed: Vec<NodeIx>,
+    launched: Vec<Launched>,
+    addresses: Option<AddressLedger>,
+    replaced: Vec<Replaced>,
+}
+
+impl<'s> Earlier<'s> {
+    /// Only what pending pods need; pods move to none of the nodes that are `closed`.
+    pub(crate) fn of(scheduling: &'s Scheduling, closed: Vec<NodeIx>) -> Self {
+        let launched = scheduling.launched.clone();
+        let addresses = scheduling.limits.addresses.clone();
+        Self { scheduling, closed, launched, addresses, replaced: Vec::new() }
+    }
+}
+
+/// Drifted nodes of static NodePools of which at most budgets keep any from being replaced.
+pub(crate) fn replaceable(model: &Model, candidates: &[Candidate]) -> Vec<NodeIx> {
+    let is_replaceable = |own: &&Candidate| {
+        own.is_eligible_for(DisruptionReason::Drifted) && is_static(&model.nodes[own.node])
+    };
+    candidates.iter().filter(is_replaceable).map(|own| own.node).collect()
 }
 
 fn pool_name<'m>(model: &'m Model, node: NodeIx) -> Option<&'m Text> {
@@ -178,20 +212,27 @@ pub(crate) fn one_for_one(trials: &mut Trials, node: NodeIx) -> Result<Trial, Ir
 
 /// Runs trials as though one static NodePool launched nodes for pods and no other pool did: pods of
 /// its nodes then find places on remaining nodes or on new ones of the pool. Pending pods that
-/// found no existing node take no part.
+/// found no existing node take no part, but count where they are launched.
 pub(crate) fn with_pool_serving<R>(
     model: &Model,
-    scheduling: &Scheduling,
+    earlier: &Earlier,
     pool: &Text,
     work: impl FnOnce(&mut Trials<'_, '_>) -> R,
 ) -> R {
-    let placed: BTreeSet<PodIx> = scheduling.placed.iter().map(|(pod, _)| *pod).collect();
+    let placed: BTreeSet<PodIx> = earlier.scheduling.placed.iter().map(|(pod, _)| *pod).collect();
     let snapshot = with_only_pool(model.snapshot, pool, &placed);
     let model = Model::new(&snapshot, &[]);
     let own = Scheduling::of(&model, SchedulingPurpose::Disruption);
     let mut trials = Trials::of(&model, &own, model.snapshot.now);
-    trials.launched.clone_from(&scheduling.launched);
-    trials.addresses.clone_from(&scheduling.limits.addresses);
+    trials.close(earlier.closed.iter().copied());
+    trials.launched.clone_from(&earlier.launched);
+    trials.addresses.clone_from(&earlier.addresses);
+    for (shape, claim) in earlier.scheduling.pods_on_claims(&model) {
+        trials.count_on_claim(shape, claim);
+    }
+    for replaced in &earlier.replaced {
+        trials.replay(replaced);
+    }
     work(&mut trials)
 }
 

@@ -1,6 +1,7 @@
 //! Static NodePools: surplus nodes are removed, and drifted ones are replaced one for one.
 
 use domain::SignedDuration;
+use domain::cluster_limit::ClusterLimit;
 use domain::drift::DriftReason;
 use domain::label::{DO_NOT_DISRUPT, INSTANCE_TYPE, ZONE};
 use domain::node_pool::{NeverOr, NodePool};
@@ -202,6 +203,86 @@ fn its_pods_move_to_the_replacement_if_no_other_node_has_room() {
     let disruption = world.disruption();
     assert_eq!(disruption.replacements.len(), 1);
     assert_eq!(disruption.replacements[0].pods, [pod_key("a"), pod_key("b")]);
+}
+
+#[test]
+fn its_pods_do_not_move_to_the_next_node_that_is_replaced() {
+    let plan = drifted(2).pod(pod("a").on("n0")).pod(pod("b").on("n1")).plan();
+    assert_eq!(replaced(&plan), ["n0", "n1"]);
+    for disruption in &plan.disruptions {
+        assert_eq!(disruption.moves, []);
+        assert_eq!(disruption.replacements[0].pods, disruption.pods);
+    }
+}
+
+/// Static pools `default` and `other`, each with one drifted node, `n0` and `m0`.
+fn two_drifted() -> Cluster {
+    let wanted = requirement(INSTANCE_TYPE, Operator::In, &["m.2xlarge"]);
+    let other = NodePool { replicas: Some(1), ..node_pool_of("other", &[wanted]) };
+    drifted(1).pool(other).node(drifted_for("m0", 10).of_pool("other"))
+}
+
+#[test]
+fn pods_do_not_move_to_drifted_nodes_of_other_static_pools() {
+    let world = two_drifted().pod(pod("a").on("n0")).pod(pod("b").on("m0"));
+    let plan = world.plan();
+    assert_eq!(replaced(&plan), ["m0", "n0"]);
+    assert!(plan.disruptions.iter().all(|own| own.moves.is_empty()), "{:?}", plan.disruptions);
+    for proposed in &plan.disruptions {
+        assert_eq!(crate::disruption::validate(&world.0, proposed), Ok(proposed.clone()));
+    }
+}
+
+#[test]
+fn pods_of_two_static_pools_do_not_take_the_same_room() {
+    let plan = two_drifted()
+        .pool(node_pool("rest"))
+        .node(node("n9").of_pool("rest"))
+        .pod(pod("there").cpu(2000).on("n9"))
+        .pod(pod("a").cpu(1500).on("n0"))
+        .pod(pod("b").cpu(1500).on("m0"))
+        .plan();
+    assert_eq!(replaced(&plan), ["m0", "n0"]);
+    let moves = plan.disruptions.iter().flat_map(|own| &own.moves);
+    assert_eq!(moves.count(), 1, "there is room for one of them on n9");
+}
+
+#[test]
+fn pods_of_two_static_pools_are_spread_together() {
+    let spread =
+        |name: &str| pod(name).label("app", "web").spread(spread_over(ZONE, ("app", "web")));
+    let plan = two_drifted().pod(spread("a").on("n0")).pod(spread("b").on("m0")).plan();
+    let zones = plan.disruptions.iter().map(|own| listed(&own.replacements[0], ZONE));
+    let zones: Vec<String> = zones.collect();
+    assert_eq!(zones.len(), 2);
+    assert_ne!(zones[0], zones[1]);
+}
+
+#[test]
+fn the_replacement_keeps_pods_spread_from_those_that_get_a_new_node() {
+    let wanted = requirement(INSTANCE_TYPE, Operator::In, &["m.2xlarge"]);
+    let pool = NodePool { replicas: Some(1), ..node_pool_of("default", &[wanted]) };
+    let moved = pod("a").label("app", "web").spread(spread_over(ZONE, ("app", "web"))).on("n0");
+    let plan = cluster()
+        .pool(pool)
+        .pool(node_pool("rest"))
+        .node(drifted_for("n0", 60).in_zone("c"))
+        .pod(pod("waiting").label("app", "web").on_nodes_with(ZONE, "a"))
+        .pod(moved)
+        .plan();
+    assert_eq!(replaced(&plan), ["n0"]);
+    assert_ne!(listed(&plan.disruptions[0].replacements[0], ZONE), "a");
+}
+
+#[test]
+fn one_limit_holds_for_the_replacements_of_two_static_pools() {
+    let limit = |nodes| {
+        let limits = Resources::new().with(NODES, nodes);
+        let limit = ClusterLimit::new("all", limits);
+        two_drifted().with(|snapshot| snapshot.objects.cluster_limits.push(limit))
+    };
+    assert_eq!(replaced(&limit(4).plan()).len(), 2);
+    assert_eq!(replaced(&limit(3).plan()).len(), 1);
 }
 
 #[test]
