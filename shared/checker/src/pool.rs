@@ -34,6 +34,8 @@ pub(crate) struct Pool<'a> {
 pub(crate) struct PoolOffer<'a> {
     /// By the position of the type in the catalogue; `None` for types that the pool cannot launch.
     pub(crate) types: Vec<Option<TypeOffer<'a>>>,
+    /// Whether some type has room for the DaemonSets of its nodes, once somebody asked.
+    pub(crate) hosts_daemons: OnceCell<bool>,
 }
 
 /// What a NodePool may launch of one instance type.
@@ -184,7 +186,7 @@ impl<'a> Pool<'a> {
                 self.type_offer(instance_type, terms, (overlays, weights), addresses)
             })
             .collect();
-        PoolOffer { types }
+        PoolOffer { types, hosts_daemons: OnceCell::new() }
     }
 
     fn type_offer(

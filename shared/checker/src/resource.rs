@@ -6,8 +6,9 @@ use std::rc::Rc;
 use domain::Text;
 use domain::resource::{Resources, ShownAmount};
 
+use crate::cluster_index::ClusterIndex;
 use crate::daemons::Overhead;
-use crate::launch::Launch;
+use crate::launch::{Launch, Load, Narrowing};
 use crate::place::{Place, PlaceKind};
 use crate::plan_index::PlanIndex;
 use crate::pods::PodId;
@@ -73,10 +74,31 @@ pub(crate) fn check_launch(
             }
         }
     }
+    if misfits.is_empty() || is_launched_regardless(index, place, pods) {
+        return;
+    }
     for (message, count) in misfits.into_values() {
         let more = if count > 1 { format!(" ({} more like it)", count - 1) } else { String::new() };
         report.add(Rule::Fit, &place.name, format!("{message}{more}"));
     }
+}
+
+/// Whether the place is launched though its DaemonSets do not fit: a static NodePool has as many
+/// nodes as it says, also where none of its types has room for them.
+fn is_launched_regardless(index: &PlanIndex<'_>, place: &Place<'_>, pods: &[PodId]) -> bool {
+    let Some(number) = place.pool.filter(|_| pods.is_empty()) else { return false };
+    let Some(offer) = &index.cluster.offers[number] else { return false };
+    index.cluster.pools[number].spec.replicas.is_some()
+        && !offer.hosts_daemons.get_or_init(|| hosts_daemons(index.cluster, number))
+}
+
+/// Whether some type that a NodePool may launch has room for the DaemonSets of its nodes.
+fn hosts_daemons(cluster: &ClusterIndex<'_>, pool: usize) -> bool {
+    let taints = &cluster.pools[pool].spec.template.taints;
+    let fits =
+        |load: &Load<'_>| shortfalls(&load.daemons.requests, load.allocatable).next().is_none();
+    Narrowing::of_markets(cluster, pool, &[], taints)
+        .is_some_and(|all| all.all_types().any(|own| own.loads.iter().all(fits)))
 }
 
 /// Arrivals fit beside those that are there; what they ask nothing of is not held against them.

@@ -1,9 +1,11 @@
 //! Room, DaemonSets and host ports.
 
 use domain::instance_type::CapacityType;
-use domain::label::{REGISTERED, ZONE};
+use domain::label::{INSTANCE_TYPE, REGISTERED, ZONE};
 use domain::node::Node;
+use domain::node_pool::NodePool;
 use domain::pod::PodPhase;
+use domain::requirement::Operator;
 use domain::resource::{CPU, MEMORY};
 use domain::snapshot::ClusterSnapshot;
 
@@ -51,6 +53,21 @@ fn daemon_sets_have_room_on_new_nodes() {
     breaks(&with_daemon(daemon(), [pod("p").cpu(1401)]), &one, &[Rule::Fit]);
     let registered = daemon().selecting(REGISTERED, "true");
     breaks(&with_daemon(registered, [pod("p").cpu(1401)]), &one, &[Rule::Fit]);
+}
+
+#[test]
+fn a_static_pool_launches_nodes_though_daemon_sets_fit_on_none_of_its_types() {
+    let static_pool = |types: &[&str]| {
+        let types = requirement(INSTANCE_TYPE, Operator::In, types);
+        NodePool { replicas: Some(1), ..pool_requiring(vec![types]) }
+    };
+    let world = |pool: NodePool, pods: Vec<PodMaker>| {
+        let daemon = daemon_set(pod("d").cpu(3000));
+        cluster(pods).with_node_pools([pool]).with_daemon_sets([daemon])
+    };
+    let one = plan([claim("n", &[])]);
+    allows(&world(static_pool(&["small"]), vec![]), &one);
+    breaks(&world(static_pool(&["small", "big"]), vec![]), &one, &[Rule::Fit]);
 }
 
 #[test]

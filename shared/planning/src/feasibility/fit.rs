@@ -10,7 +10,7 @@ use crate::ids::{PoolIx, TypeIx, ZoneIx};
 use crate::model::Model;
 use crate::model::intern::ConjunctionId;
 use crate::model::memo::Memo;
-use crate::model::pool::{Compatible, MinValuesUnmet, Pool, TypeRate};
+use crate::model::pool::{Compatible, MinValuesUnmet, Pool, PoolType, TypeRate};
 use crate::model::shape::Shape;
 
 /// A NodePool that could launch a node for a pod.
@@ -99,9 +99,9 @@ pub(crate) fn pool_fit(
     if !shape.spec.host_ports.is_empty() {
         compatible = Arc::new(without_port_conflicts(memo, pool, shape, &compatible)?);
     }
-    let large_enough =
-        compatible.types.iter().any(|index| pool.types[index].has_room_for(&shape.requests));
-    if !large_enough {
+    let is_large_enough =
+        |own: &PoolType| own.hosts_its_daemons() && own.has_room_for(&shape.requests);
+    if !compatible.types.iter().any(|index| is_large_enough(&pool.types[index])) {
         return Err(too_small(model, pool, shape, &compatible));
     }
     if !pool.min_values.is_empty() {
@@ -162,7 +162,7 @@ fn too_small(model: &Model, pool: &Pool, shape: &Shape, compatible: &Compatible)
             .iter()
             .zip(&shape.requests)
             .enumerate()
-            .filter(|(_, (room, amount))| **amount > 0 && amount > room)
+            .filter(|(_, (room, amount))| amount > room)
             .map(|(resource, (room, amount))| (resource, ratio(*room, *amount)))
             .min_by(|a, b| a.1.total_cmp(&b.1));
         if let Some((resource, share)) = worst
@@ -184,7 +184,7 @@ fn too_small(model: &Model, pool: &Pool, shape: &Shape, compatible: &Compatible)
 
 #[expect(clippy::cast_precision_loss, reason = "an estimate that only ranks")]
 fn ratio(part: i64, whole: i64) -> f64 {
-    part.max(0) as f64 / whole as f64
+    part.max(0) as f64 / whole.max(1) as f64
 }
 
 /// The cheapest share: over types, price times the largest fraction of the type that the pod takes.

@@ -69,8 +69,9 @@ fn missing(model: &Model, pool: &Pool) -> u32 {
     replicas.saturating_sub(u32::try_from(there).unwrap_or(u32::MAX))
 }
 
-/// A node of the pool with nothing but its DaemonSets, of the cheapest type; `None` where none is
-/// offered or the pool contradicts itself.
+/// A node of the pool with nothing but its DaemonSets, of the cheapest type that they fit on, or
+/// that there is where they fit on none; `None` where none is offered or the pool contradicts
+/// itself.
 pub(crate) fn empty_node(
     model: &Model,
     memo: &Memo,
@@ -83,12 +84,7 @@ pub(crate) fn empty_node(
         return None;
     }
     let requests = vec![0; model.resources.len()];
-    let fitting = cheapest
-        .iter()
-        .filter(|priced| compatible.types.contains(priced.index))
-        .find(|priced| pool.types[priced.index].room.iter().all(|room| *room >= 0))
-        .or(cheapest.first())?;
-    let type_index = fitting.index;
+    let type_index = cheapest.iter().find(|own| compatible.types.contains(own.index))?.index;
     Some(NewNode {
         pool: index,
         compatible,

@@ -14,8 +14,8 @@ use domain::resource::{NODES, Resources};
 use domain::taint::Taint;
 
 use crate::testing::{
-    Cluster, NodeMaker, budget, cluster, disrupted_for, is_disrupted, listed, minutes_ago, node,
-    node_pool, node_pool_of, now, pdb, pod, pod_key, requirement, spread_over,
+    Cluster, NodeMaker, budget, cluster, daemon_set, disrupted_for, is_disrupted, listed,
+    minutes_ago, node, node_pool, node_pool_of, now, pdb, pod, pod_key, requirement, spread_over,
 };
 
 /// Pool `default` is static and its budgets allow no disruption.
@@ -283,6 +283,22 @@ fn one_limit_holds_for_the_replacements_of_two_static_pools() {
     };
     assert_eq!(replaced(&limit(4).plan()).len(), 2);
     assert_eq!(replaced(&limit(3).plan()).len(), 1);
+}
+
+#[test]
+fn the_replacement_has_room_for_its_daemons_if_any_type_has() {
+    let replacement = |millis| {
+        let world = drifted(1).default_pool(|pool| {
+            let wanted = requirement(INSTANCE_TYPE, Operator::In, &["m.large", "m.2xlarge"]);
+            std::sync::Arc::make_mut(&mut pool.template).requirements = vec![wanted];
+        });
+        let disruption = world.daemon_set(daemon_set("agent", millis)).disruption();
+        disruption.replacements[0].instance_types.iter().map(ToString::to_string).collect()
+    };
+    let types: Vec<String> = replacement(3000);
+    assert_eq!(types, ["m.2xlarge"]);
+    let types: Vec<String> = replacement(9000);
+    assert_eq!(types[0], "m.large");
 }
 
 #[test]

@@ -129,7 +129,7 @@ impl<'a> Builder<'a, '_> {
             has_no_node,
             is_weighted: policy.is_set() || measures.costs.len() > 1,
             bought_for: self.bought_for(&measures, &purchases),
-            all: self.everything(&own, types.len(), purchases.len(), sets),
+            all: self.everything(&own, &types, purchases.len(), sets),
             min_values: own
                 .iter()
                 .filter_map(|(key, rule)| rule.min_values.map(|wanted| (key.clone(), wanted)))
@@ -174,14 +174,21 @@ impl<'a> Builder<'a, '_> {
         self.names.interruptions.iter().map(|pod| (named(*pod), bought_for(*pod))).collect()
     }
 
-    /// Whatever the pool may launch, before the requirements of any pod.
+    /// Whatever the pool may launch, before the requirements of any pod. Types on which their
+    /// DaemonSets do not fit host no pod; where those fit on none, all types are left, which a
+    /// static NodePool launches all the same.
     fn everything(
         &self,
         own: &Requirements,
-        types: usize,
+        types: &IndexVec<TypeIx, PoolType>,
         purchases: usize,
         sets: &mut Sets,
     ) -> Compatible {
+        let mut hosting = TypeSet::full(types.len());
+        hosting.retain(|index| types[index].hosts_its_daemons());
+        if hosting.is_empty() {
+            hosting = TypeSet::full(types.len());
+        }
         let open = own
             .iter()
             .filter(|(key, _)| is_open(self.names.key_kinds.get(*key)))
@@ -194,7 +201,7 @@ impl<'a> Builder<'a, '_> {
             })
             .collect();
         Compatible {
-            types: TypeSet::full(types),
+            types: hosting,
             zones: self.admitted_zones(own),
             purchases: PurchaseSet::full(purchases),
             open,

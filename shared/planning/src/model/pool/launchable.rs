@@ -133,7 +133,7 @@ pub(crate) struct Pool<'a> {
     pub(super) zones: IndexVec<ZoneIx, Text>,
     pub(super) zone_ids: BTreeMap<Text, Text>,
     pub(super) region: Option<Text>,
-    /// Whatever it may launch.
+    /// Whatever it may launch: types that have room for their DaemonSets, or all if none has.
     pub(super) all: Compatible,
 }
 
@@ -270,6 +270,11 @@ impl PoolType<'_> {
             let own = Some((offering.zone, offering.launched_as));
             std::mem::replace(&mut before, own) != own
         })
+    }
+
+    /// Whether its DaemonSets fit on it.
+    pub(crate) fn hosts_its_daemons(&self) -> bool {
+        self.room.iter().all(|room| *room >= 0)
     }
 
     /// Whether the amounts fit beside the DaemonSets.

@@ -3,7 +3,7 @@
 use domain::label::{ARCH, ZONE};
 use domain::reason::NodePoolUnfit;
 use domain::requirement::Requirement;
-use domain::resource::CPU;
+use domain::resource::{CPU, MEMORY};
 use domain::taint::TaintEffect;
 
 use crate::testing::{
@@ -19,6 +19,18 @@ fn a_new_node_has_room_for_its_daemons_too() {
     let claim = claim_of(&plan, "a");
     assert_eq!(&*claim.instance_types[0], "m.xlarge");
     assert_eq!(claim.requests.get(CPU), 2100);
+}
+
+#[test]
+fn daemons_that_do_not_fit_on_a_type_leave_it_to_no_pod() {
+    let only_memory = pod("a").cpu(0).asking(MEMORY, 1);
+    let world = |millis| cluster().daemon_set(daemon_set("agent", millis)).pod(only_memory.clone());
+    assert_eq!(&*claim_of(&world(3000).plan(), "a").instance_types[0], "m.xlarge");
+    let reason = unfit(&world(9000).plan(), "a", "default");
+    let NodePoolUnfit::TooSmall { resource, needed, largest, .. } = reason else {
+        panic!("{reason:?}");
+    };
+    assert_eq!((&*resource, needed, largest), (CPU, 9000, 8000));
 }
 
 #[test]

@@ -6,7 +6,8 @@ use domain::requirement::{Operator, Requirement};
 use domain::resource::{NODES, Resources};
 
 use crate::testing::{
-    Cluster, cluster, node, node_pool_of, node_pool_with, now, place_of, pod, requirement,
+    Cluster, cluster, daemon_set, node, node_pool_of, node_pool_with, now, place_of, pod,
+    requirement, texts,
 };
 
 fn fixed(replicas: u32) -> Cluster {
@@ -31,6 +32,17 @@ fn none_is_launched_where_there_are_enough() {
 fn a_node_that_is_being_deleted_is_lacking() {
     let deleted = node("n1").with(|node| node.deleted = Some(now()));
     assert_eq!(fixed(1).node(deleted).plan().node_claims.len(), 1);
+}
+
+#[test]
+fn its_nodes_have_room_for_their_daemons_if_any_type_has() {
+    let types = |millis| {
+        let plan = fixed(1).daemon_set(daemon_set("agent", millis)).plan();
+        plan.node_claims[0].instance_types.clone()
+    };
+    assert_eq!(types(100)[0], "m.large".into());
+    assert_eq!(types(3000), texts(&["m.xlarge", "a.xlarge"]));
+    assert_eq!(types(9000)[0], "m.large".into(), "daemons that fit on none keep none away");
 }
 
 #[test]
