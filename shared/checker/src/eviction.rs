@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 
 use domain::Text;
 use domain::pdb::PodDisruptionBudget;
+use domain::pod::Pod;
 use domain::taint::{Taint, tolerated};
 
 use crate::plan_index::PlanIndex;
@@ -33,7 +34,7 @@ impl<'w> Evictions<'w> {
     }
 
     /// Whether a pod is never evicted: it has do-not-disrupt, or a budget that by its terms allows
-    /// no disruption guards it.
+    /// no disruption guards it and does not let it go as one that is not ready.
     pub(crate) fn is_refused_for_good(&self, index: &PlanIndex<'_>, id: PodId) -> bool {
         let pod = self.pods.pod(id);
         if pod.refuses_disruption(index.cluster.snapshot.now) {
@@ -41,7 +42,7 @@ impl<'w> Evictions<'w> {
         }
         let guarding = self.guarding.get(&self.pods.group(id)).map_or(&[][..], Vec::as_slice);
         !tolerated(&pod.spec.tolerations, &Taint::disrupted())
-            && guarding.iter().any(|budget| budget.never_allows())
+            && guarding.iter().any(|budget| budget.never_allows() && !lets_go(budget, pod))
     }
 
     /// The budget, or the two, under which the pod cannot be evicted: one that allows none, or
@@ -53,11 +54,7 @@ impl<'w> Evictions<'w> {
             return None;
         }
         let guarding = self.guarding.get(&self.pods.group(id))?;
-        let lets_go = |budget: &PodDisruptionBudget| {
-            let unready = pod.ready == Some(false) && budget.lets_unready_go();
-            unready || !budget.allows_none()
-        };
-        if let Some(strict) = guarding.iter().find(|budget| !lets_go(budget)) {
+        if let Some(strict) = guarding.iter().find(|budget| !lets_go(budget, pod)) {
             return Some(strict.key.to_string());
         }
         if guarding.len() < 2 {
@@ -66,4 +63,10 @@ impl<'w> Evictions<'w> {
         let names: Vec<_> = guarding.iter().map(|budget| &*budget.key.name).collect();
         Some(format!("{} (an eviction needs at most one)", names.join(" and ")))
     }
+}
+
+/// Whether a budget lets a pod that it guards be evicted now.
+fn lets_go(budget: &PodDisruptionBudget, pod: &Pod) -> bool {
+    let unready = pod.ready == Some(false) && budget.lets_unready_go();
+    unready || !budget.allows_none()
 }

@@ -108,6 +108,11 @@ impl PodDisruptionBudget {
         }
     }
 
+    /// Whether it keeps a guarded pod from being evicted now.
+    pub fn keeps(&self, pod: &Pod) -> bool {
+        self.allows_none() && !(pod.ready == Some(false) && self.lets_unready_go())
+    }
+
     /// Whether a guarded pod that is not ready may be evicted regardless: always by policy, or when
     /// the budget is met without it.
     pub fn lets_unready_go(&self) -> bool {
@@ -160,10 +165,7 @@ impl<'a> Guards<'a> {
 }
 
 fn refusal_of(guards: &[&PodDisruptionBudget], pod: &Pod) -> Option<Refused> {
-    let held = guards.iter().find(|budget| {
-        budget.allows_none() && !(pod.ready == Some(false) && budget.lets_unready_go())
-    });
-    if let Some(budget) = held {
+    if let Some(budget) = guards.iter().find(|budget| budget.keeps(pod)) {
         let is_for_good = guards.len() > 1 || budget.never_allows();
         let (budget, refusal) = (budget.key.to_string().into(), budget.refusal());
         return Some(Refused { budget, refusal, is_for_good });

@@ -249,8 +249,15 @@ fn a_pod_that_is_never_evicted_needs_no_place_before_its_drifted_node_ends() {
         max_unavailable: Some(CountOrPercent::Count(0)),
         ..pdb("b", Some(0))
     };
-    allows(&cluster(never), &plan);
+    allows(&cluster(never.clone()), &plan);
     breaks(&cluster(pdb("b", Some(0))), &plan, &[Rule::MoveMissing]);
+    let unready = |always_allow_unhealthy| {
+        let mut world = cluster(PodDisruptionBudget { always_allow_unhealthy, ..never.clone() });
+        world.objects.pods[0].ready = Some(false);
+        world
+    };
+    breaks(&unready(true), &plan, &[Rule::MoveMissing]);
+    allows(&unready(false), &plan);
 }
 
 /// Four small nodes `e0` to `e3` of a pool with budgets.

@@ -1,5 +1,6 @@
 //! Which pods of leaving nodes get a place ahead of their end.
 
+use domain::pdb::PodDisruptionBudget;
 use domain::taint::{Taint, tolerated};
 
 use super::Model;
@@ -23,7 +24,8 @@ pub(crate) fn needs_successor(model: &Model, index: PodIx) -> bool {
     let kept_for_good = || {
         let is_evicted = !tolerated(&pod.spec.tolerations, &Taint::disrupted());
         let mut budgets = model.snapshot.objects.pod_disruption_budgets.iter();
-        is_evicted && budgets.any(|budget| budget.never_allows() && budget.guards(pod))
+        let keeps = |budget: &PodDisruptionBudget| budget.never_allows() && budget.keeps(pod);
+        is_evicted && budgets.any(|budget| keeps(budget) && budget.guards(pod))
     };
     pod.is_reschedulable() && !pod.refuses_disruption(model.snapshot.now) && !kept_for_good()
 }

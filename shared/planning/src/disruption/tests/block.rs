@@ -2,12 +2,13 @@
 
 use domain::SignedDuration;
 use domain::label::DO_NOT_DISRUPT;
-use domain::pdb::PdbRefusal;
+use domain::node_pool::NeverOr;
+use domain::pdb::{CountOrPercent, PdbRefusal, PodDisruptionBudget};
 use domain::pod::DoNotDisrupt;
 use domain::reason::NotDisruptable;
 
 use crate::testing::{
-    Cluster, PodMaker, cluster, is_disrupted, minutes_ago, node, pdb, pod, pod_key,
+    Cluster, PodMaker, cluster, is_disrupted, minutes_ago, node, now, pdb, pod, pod_key,
 };
 
 /// A node whose only pod would fit on a cheaper one.
@@ -93,6 +94,33 @@ fn a_pdb_may_allow_eviction_of_a_pod_that_is_not_ready() {
         snapshot.objects.pods[0].started = Some(minutes_ago(5));
     });
     check_disrupted(&world);
+}
+
+/// A budget that by its terms never lets a ready pod go, but one that is not ready.
+fn never_but_unready() -> PodDisruptionBudget {
+    let max_unavailable = Some(CountOrPercent::Count(0));
+    let always_allow_unhealthy = true;
+    PodDisruptionBudget { max_unavailable, always_allow_unhealthy, ..pdb("web", ("app", "web"), 0) }
+}
+
+#[test]
+fn an_unready_pod_that_its_pdb_lets_go_gets_another_place_first() {
+    let n1 = node("n1").with_claim(|claim| {
+        claim.expire_after = NeverOr::After(SignedDuration::from_hours(24));
+    });
+    let world = |is_ready| {
+        cluster()
+            .node(n1.clone())
+            .pdb(never_but_unready())
+            .pod(pod("a").label("app", "web").on("n1").having(|pod| pod.ready = Some(is_ready)))
+    };
+    assert_eq!(world(false).disruption().replacements.len(), 1);
+    assert_eq!(world(true).disruption().replacements.len(), 0, "it stays to the end");
+    let leaving = world(false).with(|snapshot| {
+        snapshot.node_claims[0].expire_after = NeverOr::Never;
+        snapshot.node_claims[0].deleted = Some(now());
+    });
+    assert_eq!(leaving.plan().node_claims.len(), 1);
 }
 
 #[test]
