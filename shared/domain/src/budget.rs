@@ -1,10 +1,14 @@
 //! Disruption budgets of NodePools: how many nodes may go at once, for which reason, when.
 
+use std::convert::Infallible;
+use std::fmt;
+use std::str::FromStr;
+
 use jiff::tz::TimeZone;
 
 use crate::pdb::CountOrPercent;
 use crate::reason::DisruptionReason;
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, ScheduleError};
 use crate::{SignedDuration, Text, Timestamp};
 
 /// One budget of `spec.disruption.budgets`.
@@ -27,15 +31,12 @@ impl Budget {
     /// How many nodes of a total it lets go while it is in force: none where nobody knows when that
     /// is.
     pub fn allowed_of(&self, total: u32) -> u32 {
-        if self.unknown_zone().is_some() { 0 } else { self.nodes.of(total) }
+        if self.fault().is_some() { 0 } else { self.nodes.of(total) }
     }
 
-    /// The name of its window's time zone, where that is none.
-    pub const fn unknown_zone(&self) -> Option<&Text> {
-        match &self.window {
-            Some(BudgetWindow { zone: WindowZone::Unknown(name), .. }) => Some(name),
-            _ => None,
-        }
+    /// Why nobody knows when it is in force, where that is so.
+    pub fn fault(&self) -> Option<WindowFault<'_>> {
+        self.window.as_ref().and_then(|window| window.times().err())
     }
 
     /// Whether it limits disruptions for the reason at the moment.
@@ -49,11 +50,28 @@ impl Budget {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BudgetWindow {
     /// When it opens.
-    pub schedule: Schedule,
+    pub schedule: WindowSchedule,
     /// For how long.
     pub duration: SignedDuration,
     /// Whose clocks `schedule` speaks of (`timeZone`).
     pub zone: WindowZone,
+}
+
+/// When a window opens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WindowSchedule {
+    /// By a cron schedule.
+    Known(Schedule),
+    /// The API server let a text pass that is no schedule. The window counts as open at all times.
+    Malformed(ScheduleError),
+}
+
+impl FromStr for WindowSchedule {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(text.parse().map_or_else(Self::Malformed, Self::Known))
+    }
 }
 
 /// The time zone of a window.
@@ -71,14 +89,51 @@ impl Default for WindowZone {
     }
 }
 
+/// Why nobody knows when a window opens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowFault<'a> {
+    /// Its schedule is none.
+    Schedule(&'a ScheduleError),
+    /// Its time zone is none.
+    TimeZone(&'a Text),
+}
+
+impl WindowFault<'_> {
+    /// The field of the budget.
+    pub const fn field(self) -> &'static str {
+        match self {
+            Self::Schedule(_) => "schedule",
+            Self::TimeZone(_) => "timeZone",
+        }
+    }
+}
+
+impl fmt::Display for WindowFault<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Schedule(error) => error.fmt(f),
+            Self::TimeZone(name) => write!(f, "{name:?} is not an IANA time zone"),
+        }
+    }
+}
+
 impl BudgetWindow {
+    /// When it opens and by whose clocks, unless one of them is not known.
+    pub const fn times(&self) -> Result<(&Schedule, &TimeZone), WindowFault<'_>> {
+        match (&self.schedule, &self.zone) {
+            (WindowSchedule::Malformed(error), _) => Err(WindowFault::Schedule(error)),
+            (_, WindowZone::Unknown(name)) => Err(WindowFault::TimeZone(name)),
+            (WindowSchedule::Known(schedule), WindowZone::Known(zone)) => Ok((schedule, zone)),
+        }
+    }
+
     /// Whether the window has opened within its duration before the moment, the moment included. A
-    /// window whose time zone is not known is always open.
+    /// window of which nobody knows when it opens is always open.
     pub fn is_open(&self, now: Timestamp) -> bool {
-        let WindowZone::Known(zone) = &self.zone else { return true };
+        let Ok((schedule, zone)) = self.times() else { return true };
         now.checked_sub(self.duration)
             .ok()
-            .and_then(|from| self.schedule.next_after(from, zone))
+            .and_then(|from| schedule.next_after(from, zone))
             .is_some_and(|opens| opens <= now)
     }
 }
@@ -130,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_budget_in_an_unknown_zone_lets_no_node_go() {
+    fn a_budget_of_unknown_hours_lets_no_node_go() {
         let mut budget = Budget {
             window: Some(BudgetWindow {
                 schedule: "@daily".parse().unwrap(),
@@ -140,6 +195,20 @@ mod tests {
             ..Budget::default_budget()
         };
         assert_eq!(budget.allowed_of(50), 0);
+        let fault =
+            |budget: &Budget| budget.fault().map(|fault| (fault.field(), fault.to_string()));
+        let said = "\"Mars/Base\" is not an IANA time zone".to_owned();
+        assert_eq!(fault(&budget), Some(("timeZone", said)));
+        budget.window = Some(BudgetWindow {
+            schedule: "0 0 * * 9".parse().unwrap(),
+            duration: SignedDuration::from_hours(1),
+            zone: WindowZone::default(),
+        });
+        assert_eq!(budget.allowed_of(50), 0);
+        assert!(budget.applies(DisruptionReason::Empty, "2026-10-25T15:00:00Z".parse().unwrap()));
+        let said = "\"0 0 * * 9\" is not a cron schedule: day of the week 9 is out of range: it takes \
+                    0 to 6";
+        assert_eq!(fault(&budget), Some(("schedule", said.to_owned())));
         budget.window = None;
         assert_eq!(budget.allowed_of(50), 5);
     }

@@ -1,13 +1,13 @@
 //! Hours in which a NodePool has no nodes: `outrigger.dev/off-schedule` and the annotations beside
 //! it.
 
-use crate::budget::{BudgetWindow, WindowZone};
+use crate::budget::BudgetWindow;
 use crate::{SignedDuration, Timestamp};
 
 /// When a NodePool is off.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OffHours {
-    /// When it goes off, and for how long. In a zone that is not known it never does.
+    /// When it goes off, and for how long. It never does where nobody knows when the window opens.
     pub window: BudgetWindow,
     /// For how long PodDisruptionBudgets and do-not-disrupt hold pods once it is off; for as long
     /// as it is, where unset.
@@ -33,11 +33,11 @@ const ROW_MAX: usize = 64;
 impl OffHours {
     /// The time in which it is off, if the moment is in one.
     pub fn period(&self, now: Timestamp) -> Option<OffPeriod> {
-        let WindowZone::Known(zone) = &self.window.zone else { return None };
+        let (schedule, zone) = self.window.times().ok()?;
         if self.awake_until.is_some_and(|until| now < until) {
             return None;
         }
-        let opens_after = |moment: Timestamp| self.window.schedule.next_after(moment, zone);
+        let opens_after = |moment: Timestamp| schedule.next_after(moment, zone);
         let ends = |opens: Timestamp| end(opens, self.window.duration);
         let from = now.checked_sub(self.window.duration).unwrap_or(Timestamp::MIN);
         let opened = opens_after(from).filter(|opens| *opens <= now)?;
@@ -54,9 +54,9 @@ impl OffHours {
 
     /// The next moment after one at which time alone makes a difference.
     pub fn next_change(&self, now: Timestamp) -> Option<Timestamp> {
-        let WindowZone::Known(zone) = &self.window.zone else { return None };
+        let (schedule, zone) = self.window.times().ok()?;
         let period = self.period(now);
-        let opens = self.window.schedule.next_after(now, zone);
+        let opens = schedule.next_after(now, zone);
         let moments = [
             period.map(|own| own.until),
             period.and_then(|own| own.forced),
@@ -74,6 +74,7 @@ fn end(since: Timestamp, lasts: SignedDuration) -> Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::budget::WindowZone;
     use crate::schedule::time_zone;
 
     fn nights() -> OffHours {

@@ -1,5 +1,7 @@
 //! Cron schedules: of the budgets of a NodePool, and of capacity that is wanted at known times.
 
+mod field;
+
 use std::fmt;
 use std::str::FromStr;
 
@@ -8,6 +10,7 @@ use croner::parser::{CronParser, Seconds, Year};
 use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone, TimeZoneDatabase};
 
+use self::field::ScheduleRule;
 use crate::{SignedDuration, Timestamp};
 
 /// A cron schedule of five fields or a macro such as `@daily`.
@@ -26,7 +29,16 @@ pub struct Schedule {
 #[error("{text:?} is not a cron schedule: {rule}")]
 pub struct ScheduleError {
     text: String,
-    rule: String,
+    rule: ScheduleRule,
+}
+
+impl ScheduleError {
+    /// Whether the API server lets the text pass although it is no schedule: it looks for the form
+    /// alone, five fields or one of the words.
+    pub fn has_form(&self) -> bool {
+        self.text.split_whitespace().count() >= 5
+            || field::MACROS.iter().any(|(name, _)| self.text.starts_with(name))
+    }
 }
 
 impl Schedule {
@@ -82,17 +94,14 @@ impl FromStr for Schedule {
     type Err = ScheduleError;
 
     fn from_str(text: &str) -> Result<Self, ScheduleError> {
-        let error = |rule: String| ScheduleError { text: text.to_owned(), rule };
-        let fields = text.split_whitespace().count();
-        if !text.starts_with('@') && fields != 5 {
-            return Err(error(format!("it has {fields} fields instead of 5")));
-        }
+        let error = |rule| ScheduleError { text: text.to_owned(), rule };
+        let fields = field::normalized(text).map_err(error)?;
         let cron = CronParser::builder()
             .seconds(Seconds::Disallowed)
             .year(Year::Disallowed)
             .build()
-            .parse(text)
-            .map_err(|cause| error(cause.to_string()))?;
+            .parse(&fields)
+            .map_err(|_| error(ScheduleRule::Unreadable))?;
         Ok(Self { text: text.to_owned(), cron: Box::new(cron) })
     }
 }

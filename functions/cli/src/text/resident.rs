@@ -170,8 +170,13 @@ mod tests {
     fn explanation(holds: Vec<NotDisruptable>) -> ResidentExplanation {
         let reasons = vec![DisruptionReason::Empty, DisruptionReason::Underutilized];
         let percent = CountOrPercent::Percent(10);
-        let sum =
-            BudgetSum { nodes: percent, total: 22, unavailable: 2, taken: 0, is_zone_known: true };
+        let sum = BudgetSum {
+            nodes: percent,
+            total: 22,
+            unavailable: 2,
+            taken: 0,
+            is_window_known: true,
+        };
         ResidentExplanation {
             node: "ip-10-0-0-1".into(),
             situation: Situation::Moves,

@@ -61,8 +61,8 @@ pub fn node_pool_status(
     };
     let class = class_condition(facts.class);
     set(NodePoolCondition::NodeClassReady, class);
-    let unknown_zone = unknown_zone(facts.pool);
-    let valid = match &unknown_zone {
+    let budget_fault = budget_fault(facts.pool);
+    let valid = match &budget_fault {
         Some(message) => {
             ConditionState::new(ConditionStatus::False, "NodePoolValidationFailed", message)
         }
@@ -85,14 +85,14 @@ pub fn node_pool_status(
     status
 }
 
-/// Which budget names a time zone that is none. It keeps nodes where they are; launches do not
-/// depend on it, so the pool stays Ready.
-fn unknown_zone(pool: &NodePool) -> Option<String> {
+/// Which budget has a schedule or a time zone that is none. It keeps nodes where they are; launches
+/// do not depend on it, so the pool stays Ready.
+fn budget_fault(pool: &NodePool) -> Option<String> {
     let budgets = pool.disruption.budgets.iter().enumerate();
-    let mut unknown = budgets.filter_map(|(at, budget)| Some((at, budget.unknown_zone()?)));
-    unknown.next().map(|(at, name)| {
-        format!("spec.disruption.budgets[{at}].timeZone: {name:?} is not an IANA time zone")
-    })
+    let mut faults = budgets.filter_map(|(at, budget)| Some((at, budget.fault()?)));
+    faults
+        .next()
+        .map(|(at, fault)| format!("spec.disruption.budgets[{at}].{}: {fault}", fault.field()))
 }
 
 fn resources(members: &[Member<'_>]) -> Resources {

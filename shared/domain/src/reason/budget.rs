@@ -10,8 +10,8 @@ use crate::pdb::CountOrPercent;
 pub struct BudgetSum {
     /// What the budget says.
     pub nodes: CountOrPercent,
-    /// Whether the IANA database has the budget's `timeZone`; without it the budget allows none.
-    pub is_zone_known: bool,
+    /// Whether it is known when the budget is in force; it allows none unless it is.
+    pub is_window_known: bool,
     /// Nodes of the pool.
     pub total: u32,
     /// Those of them that are leaving or not ready, which a budget counts as disrupted.
@@ -22,9 +22,11 @@ pub struct BudgetSum {
 
 impl fmt::Display for BudgetSum {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { nodes, is_zone_known, total, unavailable, taken } = *self;
-        if !is_zone_known {
-            return f.write_str("the timeZone of one of them is not an IANA time zone");
+        let Self { nodes, is_window_known, total, unavailable, taken } = *self;
+        if !is_window_known {
+            return f.write_str(
+                "nobody knows when one of them is in force: its schedule or timeZone is none",
+            );
         }
         let noun = if total == 1 { "node" } else { "nodes" };
         match nodes {
@@ -51,7 +53,7 @@ mod tests {
     fn a_sum_says_what_has_been_taken_off() {
         let sum = BudgetSum {
             nodes: CountOrPercent::Percent(10),
-            is_zone_known: true,
+            is_window_known: true,
             total: 22,
             unavailable: 0,
             taken: 0,
@@ -64,7 +66,10 @@ mod tests {
         );
         let count = BudgetSum { nodes: CountOrPercent::Count(1), ..sum };
         assert_eq!(count.to_string(), "1 of 22 nodes");
-        let elsewhere = BudgetSum { is_zone_known: false, ..sum };
-        assert_eq!(elsewhere.to_string(), "the timeZone of one of them is not an IANA time zone");
+        let elsewhere = BudgetSum { is_window_known: false, ..sum };
+        assert_eq!(
+            elsewhere.to_string(),
+            "nobody knows when one of them is in force: its schedule or timeZone is none"
+        );
     }
 }

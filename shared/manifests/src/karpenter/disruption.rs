@@ -1,11 +1,11 @@
 //! `spec.disruption` of a NodePool.
 
 use domain::SignedDuration;
-use domain::budget::{Budget, BudgetWindow, WindowZone};
+use domain::budget::{Budget, BudgetWindow, WindowSchedule, WindowZone};
 use domain::node_pool::Disruption;
 use domain::pdb::CountOrPercent;
 use domain::reason::DisruptionReason;
-use domain::schedule::{Schedule, time_zone};
+use domain::schedule::{ScheduleError, time_zone};
 
 use crate::duration;
 use crate::field::Field;
@@ -100,9 +100,25 @@ fn read_window(item: Field<'_>) -> Option<BudgetWindow> {
         (false, true) => duration.note_rule(BudgetRule::DurationWithoutSchedule),
         _ => {}
     }
-    let schedule: Option<Schedule> = schedule.parsed(str::parse);
+    let schedule = read_schedule(schedule);
     let duration: Option<SignedDuration> = duration.parsed(duration::parse_window);
     Some(BudgetWindow { schedule: schedule?, duration: duration?, zone: read_zone(zone) })
+}
+
+/// `schedule`. Launches do not depend on a budget, so that a text which an API server lets pass and
+/// which is no schedule does not stop the NodePool: it is said, and the budget lets no node go at
+/// any time, as upstream.
+fn read_schedule(field: Field<'_>) -> Option<WindowSchedule> {
+    let error: ScheduleError = match field.str()?.parse() {
+        Ok(schedule) => return Some(WindowSchedule::Known(schedule)),
+        Err(error) => error,
+    };
+    if !error.has_form() {
+        field.note_rule(error);
+        return None;
+    }
+    field.warn(format!("{error}: until it is, the budget allows no disruption"));
+    Some(WindowSchedule::Malformed(error))
 }
 
 /// `timeZone`. A name that is not known may be one of a newer database, so it does not stop the

@@ -2,10 +2,10 @@
 //! `awake-until` of a NodePool.
 
 use domain::Timestamp;
-use domain::budget::{BudgetWindow, WindowZone};
+use domain::budget::{BudgetWindow, WindowSchedule, WindowZone};
 use domain::label::{AWAKE_UNTIL, OFF_DURATION, OFF_GRACE, OFF_SCHEDULE, OFF_TIME_ZONE};
 use domain::off_hours::OffHours;
-use domain::schedule::{Schedule, time_zone};
+use domain::schedule::time_zone;
 
 use crate::duration;
 use crate::field::Field;
@@ -16,8 +16,8 @@ use crate::field::Field;
 pub(super) fn read_off_hours(annotations: Field<'_>) -> Option<OffHours> {
     let schedule = annotations.get(OFF_SCHEDULE);
     let text = schedule.str()?;
-    let schedule: Option<Schedule> = match text.parse() {
-        Ok(schedule) => Some(schedule),
+    let schedule = match text.parse() {
+        Ok(schedule) => Some(WindowSchedule::Known(schedule)),
         Err(error) => {
             schedule.warn(format!("{error}: the NodePool is never off"));
             None

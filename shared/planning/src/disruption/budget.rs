@@ -81,7 +81,7 @@ impl Allowance {
                 if let Some(budget) = budget {
                     let sum = BudgetSum {
                         nodes: budget.nodes,
-                        is_zone_known: budget.unknown_zone().is_none(),
+                        is_window_known: budget.fault().is_none(),
                         total,
                         unavailable,
                         taken: 0,

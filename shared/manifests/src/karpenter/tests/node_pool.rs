@@ -200,6 +200,34 @@ fn a_budget_names_a_time_zone() {
 }
 
 #[test]
+fn a_budget_whose_schedule_is_none_allows_nothing_and_stops_no_launch() {
+    let budget = |schedule: &str| {
+        let spec = format!(
+            "disruption: {{budgets: [{{nodes: 50%, schedule: '{schedule}', duration: 1h}}]}}"
+        );
+        let text = Manifest { spec: &spec, ..Manifest::default() }.text();
+        let warnings: Vec<String> = read(&text).warnings.iter().map(ToString::to_string).collect();
+        let Object::NodePool(mut pool) = only_object(&text) else { panic!("{text}") };
+        (pool.disruption.budgets.remove(0).allowed_of(10), warnings)
+    };
+    for schedule in ["@midnight", "5/15 * * * *", "0 8 * * MON-FRI"] {
+        assert_eq!(budget(schedule), (5, vec![]), "{schedule}");
+    }
+    for schedule in ["0 0 * * 9", "0 0 L * *", "0 0 * * 5#2", "* * * * * *", "@daily_"] {
+        let (allowed, warnings) = budget(schedule);
+        assert_eq!((allowed, warnings.len()), (0, 1), "{schedule}: {warnings:?}");
+    }
+    assert_eq!(
+        budget("0 0 * * 7").1,
+        [
+            "\"0 0 * * 7\" is not a cron schedule: day of the week 7 is out of range: it takes 0 to 6: \
+          until it is, the budget allows no disruption (pool.yaml:5, object default, field \
+          spec.disruption.budgets[0].schedule)"
+        ]
+    );
+}
+
+#[test]
 fn an_annotation_that_says_nothing_is_a_warning_and_counts_as_not_there() {
     let read_with = |value: &str| {
         let text = Manifest::default().text().replace(

@@ -84,7 +84,7 @@ fn what_a_budget_blocks_is_reported() {
             allowed: 1,
             sum: Some(BudgetSum {
                 nodes: Count(1),
-                is_zone_known: true,
+                is_window_known: true,
                 total: 2,
                 unavailable: 0,
                 taken: 1,
