@@ -8,6 +8,7 @@ use domain::label::{
 use domain::pod::{DoNotDisrupt, Owner, OwnerKind, Pod, PodPhase};
 use domain::workload::{PodTemplate, PodTemplateObject};
 use domain::{SignedDuration, Text};
+use go_duration::GoDuration;
 
 use super::metadata::Metadata;
 use super::pod_spec::{pod_spec, read_annotations};
@@ -41,14 +42,13 @@ impl PodTraits {
     }
 }
 
-/// `true`, or a duration as Go writes it; anything else protects nothing, as upstream.
+/// `true`, or a positive duration as Go reads it; anything else protects nothing, as upstream.
 fn do_not_disrupt(text: &str) -> Option<DoNotDisrupt> {
     if text == "true" {
         return Some(DoNotDisrupt::Always);
     }
-    let looks_like_go = text.starts_with(|c: char| c.is_ascii_digit() || c == '.')
-        && text.chars().all(|c| c.is_ascii_digit() || ".hmsnuµ".contains(c));
-    text.parse::<SignedDuration>().ok().filter(|_| looks_like_go).map(DoNotDisrupt::For)
+    let nanoseconds = text.parse::<GoDuration>().ok()?.nanoseconds();
+    (nanoseconds > 0).then(|| DoNotDisrupt::For(SignedDuration::from_nanos(nanoseconds)))
 }
 
 pub(super) fn read_pod(root: Field<'_>) -> PodObject {

@@ -313,8 +313,12 @@ fn do_not_disrupt_is_true_or_a_duration_and_anything_else_is_nothing() {
     assert_eq!(value("true"), Some(DoNotDisrupt::Always));
     assert_eq!(value("6h"), after(6 * 3600));
     assert_eq!(value("1h30m"), after(5400));
-    assert_eq!(value("1.5h"), after(5400));
-    for text in ["false", "tomorrow", "", "2 hours", "-1h", "P1D", "10"] {
+    for text in ["1.5h", "+1.5h", "30m1h", "0.5h60m", ".5h1h", "1.h30m", "30m30m30m", "5400000ms"] {
+        assert_eq!(value(text), after(5400), "{text:?}");
+    }
+    for text in
+        ["false", "tomorrow", "", "2 hours", "-1h", "0s", "P1D", "10", "9999999h", "h", ".h"]
+    {
         assert_eq!(value(text), None, "{text:?}");
     }
 }
