@@ -8,6 +8,7 @@ mod node;
 mod pod;
 mod pod_spec;
 mod priority;
+mod resize;
 mod rollout;
 mod scheduler_config;
 mod selector;

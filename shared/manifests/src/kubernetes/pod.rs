@@ -13,6 +13,7 @@ use go_duration::GoDuration;
 use super::metadata::Metadata;
 use super::pod_spec::{pod_spec, read_annotations};
 use super::priority::PriorityRef;
+use super::resize::requests_in_place;
 use crate::field::Field;
 
 /// A Pod, its priority still to be looked up.
@@ -57,6 +58,9 @@ pub(super) fn read_pod(root: Field<'_>) -> PodObject {
     let interner = root.reader().interner();
     let (mut pod_spec, priority) = pod_spec(spec, &key.namespace, &metadata.labels);
     read_annotations(root.get("metadata").get("annotations"), &mut pod_spec);
+    if let Some(requests) = requests_in_place(spec, status) {
+        pod_spec.requests = requests;
+    }
     let traits = PodTraits::of(&metadata.annotations);
     let annotation = |key: &str| metadata.annotations.get(key);
     let is_cost_managed = annotation(MANAGED_POD_DELETION_COST) == annotation(POD_DELETION_COST);

@@ -93,7 +93,7 @@ pub(super) fn read_annotations(annotations: Field<'_>, spec: &mut PodSpec) {
 
 /// Requests of a container; a limit stands in for a request that is missing, as the API server has
 /// it.
-fn container_requests(container: Field<'_>) -> Resources {
+pub(super) fn container_requests(container: Field<'_>) -> Resources {
     let resources = container.get("resources");
     let mut requests = resources.get("limits").resources();
     for (name, amount) in resources.get("requests").resources().iter() {
@@ -107,13 +107,27 @@ fn is_sidecar(init_container: Field<'_>) -> bool {
 }
 
 fn requests(spec: Field<'_>) -> Resources {
+    requests_with(spec, container_requests)
+}
+
+/// Requests of a pod, by those of its containers and sidecars, which a function gives.
+pub(super) fn requests_with<'v>(
+    spec: Field<'v>,
+    of_container: impl Fn(Field<'v>) -> Resources,
+) -> Resources {
     let pod_level = spec.get("resources");
     let requests = PodRequests {
-        containers: spec.get("containers").items().map(container_requests).collect(),
+        containers: spec.get("containers").items().map(&of_container).collect(),
         init_containers: spec
             .get("initContainers")
             .items()
-            .map(|container| (container_requests(container), is_sidecar(container)))
+            .map(|container| {
+                if is_sidecar(container) {
+                    (of_container(container), true)
+                } else {
+                    (container_requests(container), false)
+                }
+            })
             .collect(),
         pod_level_requests: pod_level.get("requests").resources(),
         pod_level_limits: pod_level.get("limits").resources(),

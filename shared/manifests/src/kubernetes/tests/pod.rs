@@ -46,6 +46,49 @@ overhead: {cpu: 10m}",
     assert_eq!(spec.requests, expected);
 }
 
+/// A pod of a container that requests 1 cpu and a sidecar that requests 500m.
+fn resized(status: &str) -> i64 {
+    let text = format!(
+        "kind: Pod
+metadata: {{name: a}}
+spec:
+  containers: [{{name: main, resources: {{requests: {{cpu: 1}}}}}}]
+  initContainers:
+  - {{name: proxy, restartPolicy: Always, resources: {{requests: {{cpu: 500m}}}}}}
+  - {{name: step, resources: {{requests: {{cpu: 100m}}}}}}
+status:
+{status}
+"
+    );
+    pod(&text).pod.spec.requests.get(CPU)
+}
+
+#[test]
+fn a_pod_that_is_resized_in_place_counts_what_it_has_or_will_have() {
+    let has = |requests: &str| format!("  containerStatuses: [{{name: main, {requests}}}]");
+    assert_eq!(resized("  phase: Running"), 1500);
+    assert_eq!(resized(&has("resources: {requests: {cpu: 3}}")), 3500);
+    assert_eq!(resized(&has("resources: {requests: {cpu: 200m}}")), 1500);
+    assert_eq!(resized(&has("resources: {}, allocatedResources: {cpu: 2}")), 2500);
+    // Kubelets that cannot resize say nothing of what a container has.
+    assert_eq!(resized(&has("allocatedResources: {cpu: 2}")), 1500);
+    let init = "  initContainerStatuses: [{name: proxy, resources: {requests: {cpu: 2}}}, \
+                {name: step, resources: {requests: {cpu: 9}}}]";
+    assert_eq!(resized(init), 3000);
+}
+
+#[test]
+fn a_resize_that_the_node_refuses_does_not_count() {
+    let pending = |reason: &str| {
+        resized(&format!(
+            "  conditions: [{{type: PodResizePending, status: 'True', reason: {reason}}}]
+  containerStatuses: [{{name: main, resources: {{requests: {{cpu: 250m}}}}}}]"
+        ))
+    };
+    assert_eq!(pending("Infeasible"), 750);
+    assert_eq!(pending("Deferred"), 1500);
+}
+
 #[test]
 fn pod_level_requests_replace_the_sum() {
     let spec = spec(
