@@ -41,6 +41,9 @@ pub enum PdbRefusal {
     /// It has no status, and by its terms it never allows one.
     #[error("by its terms it never allows a disruption")]
     NeverAllows,
+    /// It has no status yet; until Kubernetes has written one, evictions are refused.
+    #[error("it has no status yet, and allows no disruption until it has")]
+    NoStatus,
     /// More than one guards the pod.
     #[error("a pod that several budgets guard is never evicted")]
     Several,
@@ -92,25 +95,53 @@ impl PodDisruptionBudget {
             || matches!(self.min_available, Some(CountOrPercent::Percent(100)))
     }
 
-    /// Whether it allows no disruption now.
+    /// Whether it allows no disruption now: without a status it allows none, as with the Eviction
+    /// API.
     pub fn allows_none(&self) -> bool {
-        self.disruptions_allowed.map_or_else(|| self.is_prohibitive(), |allowed| allowed == 0)
+        self.disruptions_allowed.is_none_or(|allowed| allowed == 0)
     }
 
     /// Why it allows no disruption, where it allows none.
-    pub const fn refusal(&self) -> PdbRefusal {
+    pub fn refusal(&self) -> PdbRefusal {
         match self.disruptions_allowed {
             Some(_) => PdbRefusal::NoneAllowed {
                 healthy: self.current_healthy,
                 desired: self.desired_healthy,
             },
-            None => PdbRefusal::NeverAllows,
+            None if self.is_prohibitive() => PdbRefusal::NeverAllows,
+            None => PdbRefusal::NoStatus,
         }
     }
 
     /// Whether it keeps a guarded pod from being evicted now.
     pub fn keeps(&self, pod: &Pod) -> bool {
         self.allows_none() && !(pod.ready == Some(false) && self.lets_unready_go())
+    }
+
+    /// Gives a budget without a status the one that Kubernetes' controller would write, over the
+    /// pods that it guards.
+    ///
+    /// Source: <https://kubernetes.io/docs/tasks/run-application/configure-pdb/>.
+    pub fn complete_status(&mut self, pods: &[Pod]) {
+        if self.disruptions_allowed.is_some() {
+            return;
+        }
+        let guarded = || pods.iter().filter(|pod| pod.is_active() && self.guards(pod));
+        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        let expected = number(guarded().count());
+        if expected == 0 {
+            return;
+        }
+        let is_healthy = |pod: &&Pod| pod.node_name.is_some() && pod.ready != Some(false);
+        let healthy = number(guarded().filter(is_healthy).count());
+        let desired = match (self.min_available, self.max_unavailable) {
+            (Some(least), _) => least.of(expected),
+            (None, Some(most)) => expected.saturating_sub(most.of(expected)),
+            (None, None) => expected,
+        };
+        self.disruptions_allowed = Some(healthy.saturating_sub(desired));
+        self.current_healthy = healthy;
+        self.desired_healthy = desired;
     }
 
     /// Whether a guarded pod that is not ready may be evicted regardless: always by policy, or when
@@ -177,4 +208,30 @@ fn refusal_of(guards: &[&PodDisruptionBudget], pod: &Pod) -> Option<Refused> {
         let budget = names.join(" and ").into();
         Refused { budget, refusal: PdbRefusal::Several, is_for_good: true }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_without_a_status_allows_none_until_it_has_one() {
+        let mut budget = PodDisruptionBudget {
+            key: ObjectKey::new("default", "web"),
+            selector: None,
+            max_unavailable: Some(CountOrPercent::Count(1)),
+            min_available: None,
+            always_allow_unhealthy: false,
+            disruptions_allowed: None,
+            current_healthy: 0,
+            desired_healthy: 0,
+        };
+        assert!(budget.allows_none() && !budget.never_allows());
+        assert_eq!(budget.refusal(), PdbRefusal::NoStatus);
+        budget.max_unavailable = Some(CountOrPercent::Count(0));
+        assert!(budget.never_allows());
+        assert_eq!(budget.refusal(), PdbRefusal::NeverAllows);
+        budget.disruptions_allowed = Some(1);
+        assert!(!budget.allows_none() && !budget.never_allows());
+    }
 }

@@ -8,7 +8,7 @@ use domain::pod::{OwnerKind, Pod};
 use manifests::{Identity, Located, Object, Objects};
 
 use super::differences::{ByIdentity, ObjectChange, by_identity, differences};
-use super::live::{budget_status, completed};
+use super::live::completed;
 use super::owned::follow;
 
 /// A cluster, and the two sets of manifests whose effects on it are compared.
@@ -87,7 +87,7 @@ impl<'a> Change<'a> {
         let pods: Vec<Pod> = objects.iter().filter_map(|located| pod(&located.value)).collect();
         for located in &mut objects {
             if let Object::PodDisruptionBudget(budget) = &mut located.value {
-                budget_status(budget, &pods);
+                budget.complete_status(&pods);
             }
         }
         Applied { objects: Objects { objects, ..Objects::default() }, open }

@@ -9,8 +9,6 @@ use std::collections::BTreeSet;
 use domain::label::Labels;
 use domain::node_class::Ec2NodeClass;
 use domain::node_pool::NodePool;
-use domain::pdb::PodDisruptionBudget;
-use domain::pod::Pod;
 use domain::stamp::{NODE_CLASS_RULES, Stamp};
 use domain::volume::PersistentVolumeClaim;
 use manifests::Object;
@@ -141,30 +139,4 @@ fn volume_claim(
     claim.is_lost = live.is_lost;
     claim.is_binding = live.is_binding;
     claim
-}
-
-/// Gives a budget without a status the one that Kubernetes' controller would write, over the pods
-/// that it guards.
-///
-/// Source: <https://kubernetes.io/docs/tasks/run-application/configure-pdb/>.
-pub(super) fn budget_status(budget: &mut PodDisruptionBudget, pods: &[Pod]) {
-    if budget.disruptions_allowed.is_some() {
-        return;
-    }
-    let guarded = || pods.iter().filter(|pod| pod.is_active() && budget.guards(pod));
-    let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-    let expected = number(guarded().count());
-    if expected == 0 {
-        return;
-    }
-    let is_healthy = |pod: &&Pod| pod.node_name.is_some() && pod.ready != Some(false);
-    let healthy = number(guarded().filter(is_healthy).count());
-    let desired = match (budget.min_available, budget.max_unavailable) {
-        (Some(least), _) => least.of(expected),
-        (None, Some(most)) => expected.saturating_sub(most.of(expected)),
-        (None, None) => expected,
-    };
-    budget.disruptions_allowed = Some(healthy.saturating_sub(desired));
-    budget.current_healthy = healthy;
-    budget.desired_healthy = desired;
 }

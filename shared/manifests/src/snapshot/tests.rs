@@ -76,6 +76,30 @@ fn what_belongs_to_another_controller_is_left_alone_with_a_warning() {
 }
 
 #[test]
+fn a_budget_without_a_status_gets_the_one_that_kubernetes_would_write() {
+    let pods = |ready: [&str; 2]| {
+        let pod = |(index, ready): (usize, &str)| {
+            format!(
+                "---\nkind: Pod\nmetadata: {{name: web-{index}, labels: {{app: web}}}}\nspec: {{nodeName: n}}\nstatus: {{phase: Running, conditions: [{{type: Ready, status: '{ready}'}}]}}\n"
+            )
+        };
+        ready.into_iter().enumerate().map(pod).collect::<String>()
+    };
+    let status = |ready: [&str; 2], spec: &str| {
+        let text = format!(
+            "kind: PodDisruptionBudget\nmetadata: {{name: b}}\nspec: {{selector: {{matchLabels: {{app: web}}}}, {spec}}}\n{}",
+            pods(ready)
+        );
+        let budget = look(&text).0.objects.pod_disruption_budgets.remove(0);
+        (budget.disruptions_allowed, budget.current_healthy, budget.desired_healthy)
+    };
+    assert_eq!(status(["True", "True"], "maxUnavailable: 1"), (Some(1), 2, 1));
+    assert_eq!(status(["True", "False"], "maxUnavailable: 1"), (Some(0), 1, 1));
+    assert_eq!(status(["True", "True"], "minAvailable: 2"), (Some(0), 2, 2));
+    assert_eq!(status(["True", "True"], "minAvailable: 30%"), (Some(1), 2, 1));
+}
+
+#[test]
 fn a_workload_that_owns_no_pod_is_expanded() {
     let text = deployment("web", 2) + &deployment("none", 0);
     assert_eq!(pod_names(&text), ["default/web-0", "default/web-1"]);
