@@ -41,6 +41,28 @@ pub struct Ec2NodeClass {
     pub status: Ec2NodeClassStatus,
 }
 
+/// Why nothing is launched from an EC2NodeClass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
+pub enum NodeClassFault {
+    /// It is being deleted.
+    #[error("is being deleted")]
+    Deleting,
+    /// Its condition Ready is False.
+    #[error("is not ready")]
+    NotReady,
+}
+
+impl Ec2NodeClass {
+    /// Why nothing is launched from it, where that is so.
+    pub const fn fault(&self) -> Option<NodeClassFault> {
+        match (self.is_deleting, self.status.ready) {
+            (true, _) => Some(NodeClassFault::Deleting),
+            (false, Some(false)) => Some(NodeClassFault::NotReady),
+            (false, _) => None,
+        }
+    }
+}
+
 /// `spec` of an EC2NodeClass.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ec2NodeClassSpec {

@@ -14,6 +14,7 @@ use crate::drift_waves::DriftWave;
 use crate::label::{EXPENDABLE_BELOW, OFF_SCHEDULE, WELL_KNOWN};
 use crate::money::UsdPerHour;
 use crate::nearest::{any_of, nearest};
+use crate::node_class::NodeClassFault;
 use crate::pdb::PdbRefusal;
 use crate::pod::PodKey;
 use crate::resource::RoundedAmount;
@@ -218,6 +219,13 @@ pub enum NodePoolUnfit {
     Deleting,
     /// It is not ready.
     NotReady,
+    /// Nothing is launched from its EC2NodeClass.
+    NodeClass {
+        /// The EC2NodeClass.
+        node_class: Text,
+        /// Why.
+        fault: NodeClassFault,
+    },
     /// All images of its EC2NodeClass are younger than `outrigger.dev/ami-min-age`.
     ImagesTooYoung {
         /// The EC2NodeClass.
@@ -394,6 +402,7 @@ impl fmt::Display for NodePoolUnfit {
         match self {
             Self::Deleting => write!(f, "it is being deleted"),
             Self::NotReady => write!(f, "it is not ready"),
+            Self::NodeClass { node_class, fault } => write!(f, "EC2NodeClass {node_class} {fault}"),
             Self::ClusterLimit { name, reason } => write!(f, "ClusterLimit {name}: {reason}"),
             Self::ClusterLimitUnreadable { name, problem } => write!(
                 f,
@@ -498,6 +507,7 @@ impl NodePoolUnfit {
             // Pools become ready, offerings come back, nodes and pods go.
             Self::Deleting
             | Self::NotReady
+            | Self::NodeClass { .. }
             | Self::ImagesTooYoung { .. }
             | Self::OffHours { .. }
             | Self::ClusterLimit { .. }
@@ -664,7 +674,7 @@ pub enum NotDisruptable {
         threshold: u32,
     },
     /// Its NodePool is not there.
-    #[error("NodePool {0} does not exist")]
+    #[error("NodePool {0} does not exist or cannot be read")]
     NoNodePool(Text),
     /// Its instance type, zone or capacity type is not in the catalogue.
     #[error(

@@ -1,6 +1,6 @@
 //! What sources hold: objects by kind, each with its place.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -125,6 +125,8 @@ pub struct Objects {
     pub errors: Vec<ManifestError>,
     /// What was read in a way its author may not expect.
     pub warnings: Vec<Warning>,
+    /// Which objects were left out because they are wrong.
+    pub unreadable: BTreeSet<Identity>,
     /// Objects of kinds that are not read, by kind.
     pub skipped: BTreeMap<String, usize>,
 }

@@ -5,6 +5,7 @@ mod extent;
 mod kinds;
 
 use documents::{Data, Document, Origin, Place, Source, Value, each_object, open_lists};
+use domain::Text;
 
 use crate::convert::Converter;
 use crate::error::{ManifestError, Problem};
@@ -12,7 +13,7 @@ use crate::field::ObjectReader;
 use crate::intern::Interner;
 use crate::karpenter::unreadable_cluster_limit;
 use crate::kubernetes::{check_as_an_api_server, is_scheduler_config};
-use crate::object::{Located, Object, Objects};
+use crate::object::{Identity, Located, Object, Objects};
 
 use extent::Extent;
 use kinds::{Unread, check_version, group_of, reader_of};
@@ -97,16 +98,15 @@ impl Reader {
                 .errors
                 .extend(reader.finish::<Object>(None).0.err().unwrap_or_default());
         };
-        // An object that cannot be read and counts nevertheless.
-        let limit = (kind == CLUSTER_LIMIT)
-            .then(|| root.get("metadata").get("name").str().unwrap_or_default().to_owned());
         let group = group_of(root);
+        let mut known = None;
         let object = match reader_of(group, kind) {
             Ok(kind) if kind.name == CONFIG_MAP && !is_scheduler_config(root) => {
                 *self.objects.skipped.entry(CONFIG_MAP.to_owned()).or_default() += 1;
                 return;
             }
             Ok(kind) => {
+                known = Some(kind.name);
                 check_version(root, kind);
                 let object = (kind.read)(root);
                 check_as_an_api_server(root, kind.name);
@@ -133,16 +133,31 @@ impl Reader {
                 value: object,
             }),
             Err(errors) => {
-                let limit = limit.map(|name| unreadable_cluster_limit(&name, &errors));
-                self.objects.objects.extend(limit.map(|limit| Located {
-                    file: origin.file.clone(),
-                    line: origin.line,
-                    value: Object::ClusterLimit(limit),
-                }));
+                let Some(identity) = known.map(|kind| identity_of(value, kind)) else {
+                    self.objects.errors.extend(errors);
+                    return;
+                };
+                // An object that cannot be read and counts nevertheless.
+                if identity.kind == CLUSTER_LIMIT {
+                    let limit = unreadable_cluster_limit(&identity.name, &errors);
+                    self.objects.objects.push(Located {
+                        file: origin.file.clone(),
+                        line: origin.line,
+                        value: Object::ClusterLimit(limit),
+                    });
+                }
+                self.objects.unreadable.insert(identity);
                 self.objects.errors.extend(errors);
             }
         }
     }
+}
+
+/// What identifies an object of which nothing but its kind is known to be right.
+fn identity_of(value: &Value<'_>, kind: &'static str) -> Identity {
+    let metadata = value.get("metadata");
+    let part = |key| metadata.and_then(|own| own.get(key)).and_then(Value::as_str).map(Text::from);
+    Identity { kind, namespace: part("namespace"), name: part("name").unwrap_or_default() }
 }
 
 #[cfg(test)]

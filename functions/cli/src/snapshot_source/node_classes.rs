@@ -8,7 +8,7 @@ use domain::image_age::ImageAge;
 use domain::instance_overhead::InstanceOverhead;
 use domain::label::Labels;
 use domain::node_class::{Ec2NodeClass, Ec2NodeClassSpec, Ec2NodeClassStatus};
-use manifests::{Located, Object, Objects};
+use manifests::{Identity, Located, Object, Objects};
 
 /// The node classes among the objects, as written.
 pub(crate) fn node_classes(objects: &Objects) -> Vec<Ec2NodeClass> {
@@ -19,17 +19,29 @@ pub(crate) fn node_classes(objects: &Objects) -> Vec<Ec2NodeClass> {
     classes.collect()
 }
 
-/// Adds a default node class for each name that a NodePool refers to and no object has.
+/// Adds a default node class for each name that a NodePool refers to and no object has. For one
+/// that cannot be read a class stands in that is not ready: what was meant is not known, so that
+/// nothing is launched by it.
 ///
 /// Returns a warning for each.
 pub(crate) fn add_missing_node_classes(objects: &mut Objects) -> Vec<String> {
     let mut warnings = Vec::new();
     for (name, Location { file, line }) in missing_node_classes(objects) {
-        warnings.push(format!(
-            "EC2NodeClass {name} is not in the input: a default one (AL2023) takes its place \
-             ({file}:{line})"
-        ));
-        let value = Object::Ec2NodeClass(Box::new(default_node_class(name)));
+        let mut class = default_node_class(name.clone());
+        let identity = Identity { kind: "EC2NodeClass", namespace: None, name: name.clone() };
+        if objects.unreadable.contains(&identity) {
+            class.status.ready = Some(false);
+            warnings.push(format!(
+                "EC2NodeClass {name} is not valid: NodePools that refer to it launch nothing \
+                 ({file}:{line})"
+            ));
+        } else {
+            warnings.push(format!(
+                "EC2NodeClass {name} is not in the input: a default one (AL2023) takes its place \
+                 ({file}:{line})"
+            ));
+        }
+        let value = Object::Ec2NodeClass(Box::new(class));
         objects.objects.push(Located { file, line, value });
     }
     warnings

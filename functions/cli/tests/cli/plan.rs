@@ -126,6 +126,19 @@ fn a_bad_object_is_named_and_the_rest_is_planned() {
 }
 
 #[test]
+fn nothing_is_launched_by_a_node_class_that_is_not_valid() {
+    let workspace = Workspace::with(&[("shop.yaml", &SHOP.replace("  role: nodes\n", ""))]);
+
+    let run = workspace.run(&format!("{PLAN} -f shop.yaml -o json"));
+
+    assert_eq!(run.status, 2, "{run:?}");
+    assert!(run.err.contains("exactly one of role and instanceProfile is needed"), "{}", run.err);
+    let warning = "EC2NodeClass default is not valid: NodePools that refer to it launch nothing";
+    assert!(run.err.contains(warning), "{}", run.err);
+    assert_eq!(run.json()["nodeClaims"].as_array().map(Vec::len), Some(0), "{}", run.out);
+}
+
+#[test]
 fn text_that_is_no_yaml_is_bad_input_with_its_line() {
     let run = Workspace::with(&[("bad.yaml", "kind: Pod\nmetadata: [\n")])
         .run(&format!("{PLAN} -f bad.yaml"));

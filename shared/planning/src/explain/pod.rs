@@ -146,6 +146,7 @@ fn is_closed_to_all_types(unfit: &NodePoolUnfit) -> bool {
         unfit,
         NodePoolUnfit::Deleting
             | NodePoolUnfit::NotReady
+            | NodePoolUnfit::NodeClass { .. }
             | NodePoolUnfit::ImagesTooYoung { .. }
             | NodePoolUnfit::OffHours { .. }
             | NodePoolUnfit::Static

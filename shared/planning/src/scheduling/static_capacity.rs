@@ -5,6 +5,7 @@
 //! out those that are being deleted.
 
 use domain::label;
+use domain::node_pool::NodePool;
 use domain::plan::PlannedNodeClaim;
 
 use super::claim::{Names, claim};
@@ -60,6 +61,7 @@ fn missing(model: &Model, pool: &Pool) -> u32 {
     let own = pool.node_pool;
     let may_launch = !own.is_deleting
         && own.ready != Some(false)
+        && !has_class_fault(model, own)
         && own.options.off_period(model.snapshot.now).is_none();
     let Some(replicas) = own.replicas.filter(|_| may_launch) else { return 0 };
     let is_own = |node: &&crate::model::node::NodeView| {
@@ -67,6 +69,13 @@ fn missing(model: &Model, pool: &Pool) -> u32 {
     };
     let there = model.nodes.iter().filter(is_own).count();
     replicas.saturating_sub(u32::try_from(there).unwrap_or(u32::MAX))
+}
+
+/// Whether nothing is launched from the pool's EC2NodeClass.
+fn has_class_fault(model: &Model, own: &NodePool) -> bool {
+    let name = &own.template.node_class_ref.name;
+    let mut classes = model.snapshot.objects.node_classes.iter();
+    classes.find(|class| class.name == *name).is_some_and(|class| class.fault().is_some())
 }
 
 /// A node of the pool with nothing but its DaemonSets, of the cheapest type that they fit on, or

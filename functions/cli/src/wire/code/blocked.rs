@@ -34,7 +34,7 @@ pub(crate) enum NotDisruptableCode {
     /// The pods request as much of the node as `outrigger.dev/consolidate-below` of the NodePool
     /// says, or more.
     Utilized,
-    /// The NodePool of the node does not exist.
+    /// The NodePool of the node does not exist or cannot be read.
     NodePoolNotFound,
     /// The catalogue does not price the node.
     PriceUnknown,

@@ -60,7 +60,7 @@ pub(crate) enum VolumeClaimCode {
 pub(crate) enum NodePoolCode {
     /// The NodePool is being deleted.
     NodePoolDeleting,
-    /// The NodePool is not ready.
+    /// The NodePool or its EC2NodeClass is not ready.
     NodePoolNotReady,
     /// The NodePool keeps a fixed number of nodes (`spec.replicas`).
     NodePoolStatic,
@@ -153,7 +153,7 @@ impl From<&NodePoolUnfit> for NodePoolCode {
     fn from(unfit: &NodePoolUnfit) -> Self {
         match unfit {
             NodePoolUnfit::Deleting => Self::NodePoolDeleting,
-            NodePoolUnfit::NotReady => Self::NodePoolNotReady,
+            NodePoolUnfit::NotReady | NodePoolUnfit::NodeClass { .. } => Self::NodePoolNotReady,
             NodePoolUnfit::Static => Self::NodePoolStatic,
             NodePoolUnfit::Taint(_) => Self::UntoleratedTaint,
             NodePoolUnfit::UndefinedLabel { .. } => Self::UndefinedLabel,

@@ -434,13 +434,17 @@ fn unfit(snapshot: &ClusterSnapshot, node_pool: &NodePool) -> Option<NodePoolUnf
         return Some(NodePoolUnfit::Static);
     }
     let not_ready = || (node_pool.ready == Some(false)).then_some(NodePoolUnfit::NotReady);
-    images_too_young(snapshot, node_pool).or_else(not_ready)
+    class_unfit(snapshot, node_pool).or_else(not_ready)
 }
 
-/// Why the pool's class has no image to launch from, where its minimum age holds all of them back.
-fn images_too_young(snapshot: &ClusterSnapshot, node_pool: &NodePool) -> Option<NodePoolUnfit> {
+/// Why nothing can be launched from the pool's class: whatever its condition says, or its minimum
+/// age of images holds all of them back.
+fn class_unfit(snapshot: &ClusterSnapshot, node_pool: &NodePool) -> Option<NodePoolUnfit> {
     let name = &node_pool.template.node_class_ref.name;
     let class = snapshot.objects.node_classes.iter().find(|class| class.name == *name)?;
+    if let Some(fault) = class.fault() {
+        return Some(NodePoolUnfit::NodeClass { node_class: name.clone(), fault });
+    }
     let until = class.image_age.next().filter(|_| class.status.amis.is_empty())?;
     Some(NodePoolUnfit::ImagesTooYoung { node_class: name.clone(), until })
 }

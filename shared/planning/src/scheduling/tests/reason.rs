@@ -2,6 +2,7 @@
 
 use domain::instance_type::CapacityType;
 use domain::label::{ARCH, CAPACITY_TYPE, HOSTNAME, NODE_POOL, REGION, ZONE};
+use domain::node_class::Ec2NodeClass;
 use domain::node_pool::NodePool;
 use domain::reason::{NodePoolUnfit, PodUnschedulable};
 use domain::requirement::{Operator, Requirement};
@@ -30,6 +31,27 @@ fn a_pool_that_serves_nobody_says_why() {
         pod("a"),
         "it keeps a fixed number of nodes (spec.replicas)",
     );
+}
+
+#[test]
+fn a_pool_whose_class_launches_nothing_says_why() {
+    let with_class = |change: fn(&mut Ec2NodeClass)| {
+        let mut class = testkit::node_class("default");
+        change(&mut class);
+        cluster().with(|snapshot| snapshot.objects.node_classes.push(class))
+    };
+    check(
+        with_class(|class| class.is_deleting = true),
+        pod("a"),
+        "EC2NodeClass default is being deleted",
+    );
+    check(
+        with_class(|class| class.status.ready = Some(false)),
+        pod("a"),
+        "EC2NodeClass default is not ready",
+    );
+    let unresolved = with_class(|class| class.status.ready = None).pod(pod("a")).plan();
+    assert_eq!(unresolved.node_claims.len(), 1);
 }
 
 #[test]
