@@ -3,6 +3,7 @@
 //! What one object leaves open and others say is settled here: priorities, what running daemon pods
 //! take, and the pods that workloads ask for and that are not there yet.
 
+mod buffers;
 mod collect;
 mod daemon;
 mod expansion;

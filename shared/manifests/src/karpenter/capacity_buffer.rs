@@ -65,6 +65,11 @@ fn check_size(spec: Field<'_>) {
     if has("podTemplateRef") && !has("replicas") && !has("limits") {
         spec.get("podTemplateRef").note_rule(BufferRule::NoSize);
     }
+    if has("scalableRef") && !["replicas", "percentage", "limits"].into_iter().any(has) {
+        spec.get("scalableRef").warn(
+            "replicas, percentage or limits is needed beside it to say how many pods: the buffer has no effect",
+        );
+    }
     if has("percentage") && !has("scalableRef") {
         spec.get("percentage").note_rule(BufferRule::PercentageOfNothing);
     }

@@ -7,6 +7,7 @@ use domain::pod::ObjectKey;
 use domain::snapshot::ClusterObjects;
 use domain::spot::SpotHistory;
 
+use super::buffers;
 use super::daemon;
 use super::expansion;
 use super::foreign::drop_foreign;
@@ -100,7 +101,9 @@ impl ObjectCollector {
         settled.pods.extend(expanded);
         settled.daemon_sets.extend(stand_ins);
         settled.warnings.extend(warnings);
-        CollectedObjects { spot, ..collected(objects, node_claims, settled) }
+        let mut collected = collected(objects, node_claims, settled);
+        collected.warnings.extend(buffers::warnings(&collected.objects));
+        CollectedObjects { spot, ..collected }
     }
 }
 

@@ -100,6 +100,41 @@ fn a_budget_without_a_status_gets_the_one_that_kubernetes_would_write() {
 }
 
 #[test]
+fn a_buffer_without_effect_is_a_warning_that_says_why() {
+    let template = |namespace: &str, spec: &str| {
+        format!(
+            "---\nkind: PodTemplate\nmetadata: {{name: chunk, namespace: {namespace}}}\ntemplate: {{spec: {{{spec}}}}}\n"
+        )
+    };
+    let warnings = |spec: &str, others: &str| {
+        let buffer = format!(
+            "apiVersion: autoscaling.x-k8s.io/v1beta1\nkind: CapacityBuffer\nmetadata: {{name: spare, namespace: shop}}\nspec: {{{spec}}}\n"
+        );
+        look(&(buffer + others)).1
+    };
+    let by_template = "podTemplateRef: {name: chunk}, replicas: 2";
+    assert_eq!(warnings(by_template, &template("shop", "")), [""; 0]);
+    assert_eq!(
+        warnings(by_template, &template("other", "")),
+        [
+            "CapacityBuffer shop/spare, field spec.podTemplateRef: PodTemplate shop/chunk is not in the input, and that \
+          of namespace other is out of its reach: it has no effect"
+        ]
+    );
+    assert_eq!(
+        warnings(by_template, &template("shop", "schedulingGates: [{name: hold}]")),
+        [
+            "CapacityBuffer shop/spare, field spec.podTemplateRef: pods of PodTemplate shop/chunk have schedulingGates: \
+          it has no effect"
+        ]
+    );
+    let by_workload = "scalableRef: {apiGroup: apps, kind: Deployment, name: web}";
+    let [unsized_, unresolved] = &warnings(by_workload, "")[..] else { panic!() };
+    assert!(unsized_.starts_with("replicas, percentage or limits is needed"), "{unsized_}");
+    assert!(unresolved.contains("Deployment shop/web is not in the input: it"), "{unresolved}");
+}
+
+#[test]
 fn a_workload_that_owns_no_pod_is_expanded() {
     let text = deployment("web", 2) + &deployment("none", 0);
     assert_eq!(pod_names(&text), ["default/web-0", "default/web-1"]);
