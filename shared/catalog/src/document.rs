@@ -311,7 +311,7 @@ fn reservation(
             Err(id_path.error(FieldProblem::Missing))
         }
         None => Ok(None),
-        Some(id) => Ok(Some(Reservation { id: id_path.string(id)?.into(), remaining })),
+        Some(id) => Ok(Some(Reservation { remaining, ..Reservation::of_id(id_path.string(id)?) })),
     }
 }
 

@@ -96,6 +96,8 @@ impl Source<'_> {
                     && self.is_available(&reservation.zone, CapacityType::Reserved),
                 reservation: Some(Reservation {
                     id: reservation.id.clone(),
+                    reservation_type: reservation.reservation_type.clone(),
+                    is_interruptible: reservation.is_interruptible,
                     remaining: self.options.reservations_remaining.get(&reservation.id).copied(),
                 }),
             })

@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use domain::Text;
 use domain::instance_type::{InstanceType, InstanceTypeList, InstanceTypes, Offering};
 use domain::label::{
-    ARCH, CAPACITY_TYPE, INSTANCE_TYPE, OS, REGION, RESERVATION_ID, ZONE, ZONE_ID,
+    ARCH, CAPACITY_TYPE, INSTANCE_TYPE, OF_RESERVATION, OS, REGION, ZONE, ZONE_ID,
 };
 
 use crate::label_state::{ABSENT, LabelState};
@@ -15,7 +15,7 @@ use crate::terms::{LabelView, Terms};
 
 /// Labels that an offering decides rather than its instance type.
 pub(crate) fn is_market_label(key: &str) -> bool {
-    matches!(key, ZONE | CAPACITY_TYPE | ZONE_ID | RESERVATION_ID)
+    matches!(key, ZONE | CAPACITY_TYPE | ZONE_ID) || OF_RESERVATION.contains(&key)
 }
 
 /// Where, and how, an instance type is bought: what many offerings have in common.
@@ -34,7 +34,11 @@ impl Market {
             labels.push((ZONE_ID, LabelState::one(id.clone())));
         }
         if let Some(reservation) = &offering.reservation {
-            labels.push((RESERVATION_ID, LabelState::one(reservation.id.clone())));
+            labels.extend(
+                OF_RESERVATION
+                    .into_iter()
+                    .filter_map(|key| Some((key, LabelState::one(reservation.label(key)?.into())))),
+            );
         }
         Self { labels }
     }
@@ -71,7 +75,10 @@ impl<'a> Catalogue<'a> {
             region: all.region.as_ref(),
             zone_ids: &all.zone_ids,
             market_numbers: FxHashMap::default(),
-            known_keys: [ZONE, CAPACITY_TYPE, ARCH, OS, INSTANCE_TYPE].into_iter().collect(),
+            known_keys: [ZONE, CAPACITY_TYPE, ARCH, OS, INSTANCE_TYPE]
+                .into_iter()
+                .chain(OF_RESERVATION)
+                .collect(),
         };
         if all.region.is_some() {
             catalogue.known_keys.insert(REGION);
@@ -89,9 +96,6 @@ impl<'a> Catalogue<'a> {
     }
 
     fn number_market(&mut self, offering: &'a Offering) {
-        if offering.reservation.is_some() {
-            self.known_keys.insert(RESERVATION_ID);
-        }
         let next = self.markets.len();
         if *self.market_numbers.entry(market_key(offering)).or_insert(next) == next {
             self.markets.push(Market::of(offering, self.zone_ids));

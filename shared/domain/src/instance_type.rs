@@ -9,6 +9,7 @@ use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use crate::Text;
 use crate::fargate::FargateRates;
+use crate::label;
 use crate::money::UsdPerHour;
 use crate::resource::Resources;
 pub use list::{InstanceTypeList, LabelColumn, Summary};
@@ -86,8 +87,35 @@ impl Offering {
 pub struct Reservation {
     /// `cr-…`.
     pub id: Text,
+    /// `default` or `capacity-block`.
+    pub reservation_type: Text,
+    /// It may be taken back.
+    pub is_interruptible: bool,
     /// Instances it still has; `None` when that is not known.
     pub remaining: Option<u32>,
+}
+
+impl Reservation {
+    /// A reservation of which the id alone is known: the usual kind.
+    pub fn of_id(id: impl Into<Text>) -> Self {
+        Self {
+            id: id.into(),
+            reservation_type: "default".into(),
+            is_interruptible: false,
+            remaining: None,
+        }
+    }
+
+    /// What nodes in it have of one of [`label::OF_RESERVATION`]; `None` of other labels.
+    pub fn label(&self, key: &str) -> Option<&str> {
+        match key {
+            label::RESERVATION_ID => Some(&self.id),
+            label::RESERVATION_TYPE => Some(&self.reservation_type),
+            label::RESERVATION_INTERRUPTIBLE if self.is_interruptible => Some("true"),
+            label::RESERVATION_INTERRUPTIBLE => Some("false"),
+            _ => None,
+        }
+    }
 }
 
 /// An instance type as a node class offers it.

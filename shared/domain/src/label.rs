@@ -55,6 +55,12 @@ pub const NODE_CLASS_HASH_VERSION: &str = "karpenter.k8s.aws/ec2nodeclass-hash-v
 pub const NODE_CLASS: &str = "karpenter.k8s.aws/ec2nodeclass";
 /// `karpenter.k8s.aws/capacity-reservation-id`.
 pub const RESERVATION_ID: &str = "karpenter.k8s.aws/capacity-reservation-id";
+/// `karpenter.k8s.aws/capacity-reservation-type`: `default` or `capacity-block`.
+pub const RESERVATION_TYPE: &str = "karpenter.k8s.aws/capacity-reservation-type";
+/// `karpenter.k8s.aws/capacity-reservation-interruptible`.
+pub const RESERVATION_INTERRUPTIBLE: &str = "karpenter.k8s.aws/capacity-reservation-interruptible";
+/// Labels of nodes in a capacity reservation, which no other node has.
+pub const OF_RESERVATION: [&str; 3] = [RESERVATION_ID, RESERVATION_TYPE, RESERVATION_INTERRUPTIBLE];
 /// `karpenter.k8s.aws/placement-group-id`.
 pub const PLACEMENT_GROUP_ID: &str = "karpenter.k8s.aws/placement-group-id";
 /// `karpenter.sh/do-not-sync-taints`.
@@ -182,8 +188,8 @@ pub const WELL_KNOWN: &[&str] = &[
     WINDOWS_BUILD,
     ZONE_ID,
     RESERVATION_ID,
-    "karpenter.k8s.aws/capacity-reservation-type",
-    "karpenter.k8s.aws/capacity-reservation-interruptible",
+    RESERVATION_TYPE,
+    RESERVATION_INTERRUPTIBLE,
     "karpenter.k8s.aws/instance-hypervisor",
     "karpenter.k8s.aws/instance-encryption-in-transit-supported",
     "karpenter.k8s.aws/instance-category",

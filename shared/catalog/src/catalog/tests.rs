@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use domain::instance_type::{CapacityType, Offering};
+use domain::label;
 use domain::money::UsdPerHour;
 use domain::node_class::{AmiFamily, ResolvedCapacityReservation, ResolvedSubnet};
 
@@ -122,6 +123,8 @@ fn reservations_are_offerings_that_cost_next_to_nothing() {
     let [(first, usable), (second, expiring)] = reserved.as_slice() else { panic!("two of them") };
     assert_eq!((&*first.id, first.remaining), ("cr-1", Some(3)));
     assert_eq!((&*second.id, second.remaining), ("cr-2", None));
+    let labels = label::OF_RESERVATION.map(|key| first.label(key));
+    assert_eq!(labels, [Some("cr-1"), Some("default"), Some("false")]);
     assert!(usable.available && !expiring.available);
     assert_eq!(usable.price.nanos(), 9);
     let unreserved = find(types.of("default"), "m5.xlarge");

@@ -216,6 +216,13 @@ fn resolved_labels(
     set(label::REGION, catalogue.region.as_ref());
     set(label::ZONE_ID, catalogue.zone_ids.get(&instance.zone));
     set(label::RESERVATION_ID, instance.reservation_id.as_ref());
+    let offerings = instance_type.into_iter().flat_map(|instance_type| &instance_type.offerings);
+    let own = offerings
+        .filter_map(|offering| offering.reservation.as_ref())
+        .find(|reservation| instance.reservation_id.as_ref() == Some(&reservation.id));
+    for key in label::OF_RESERVATION {
+        set(key, own.and_then(|own| own.label(key)).map(Text::from).as_ref());
+    }
     labels
 }
 
@@ -262,7 +269,7 @@ pub fn next_attempt(
 mod tests {
     use super::*;
     use crate::testing::{at, instance, instance_type, offering, record};
-    use domain::instance_type::CapacityType;
+    use domain::instance_type::{CapacityType, Offering, Reservation};
     use domain::requirement::Requirement;
     use domain::resource::CPU;
 
@@ -324,6 +331,28 @@ mod tests {
         assert_eq!(label(label::ZONE), Some("a"));
         assert_eq!(after.claim.status.allocatable.get(CPU), m5.allocatable.get(CPU));
         assert!(after.claim.is(ConditionType::Launched));
+    }
+
+    #[test]
+    fn a_claim_in_a_reservation_says_of_which_type_it_is() {
+        let block = Reservation {
+            reservation_type: "capacity-block".into(),
+            ..Reservation::of_id("cr-block")
+        };
+        let reserved = |own| Offering { reservation: Some(own), ..offering("a", "reserved", 0) };
+        let offerings = [reserved(Reservation::of_id("cr-1")), reserved(block)];
+        let m5 = instance_type("m5.large", offerings);
+        let catalogue = InstanceTypes { default: vec![m5].into(), ..InstanceTypes::default() };
+        let labels = |id: Option<&str>| {
+            let claim = record("web-1");
+            let mut instance = instance("i-1", &claim, at(5));
+            instance.reservation_id = id.map(Text::from);
+            let labels = launched(claim, instance, &catalogue, at(5)).claim.labels;
+            label::OF_RESERVATION.map(|key| labels.get(key).map(ToString::to_string))
+        };
+        let expected = ["cr-block", "capacity-block", "false"].map(|own| Some(own.to_owned()));
+        assert_eq!(labels(Some("cr-block")), expected);
+        assert_eq!(labels(None), [None, None, None]);
     }
 
     #[test]

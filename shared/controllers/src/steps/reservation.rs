@@ -8,12 +8,6 @@ use crate::ports::cloud::Instance;
 use crate::ports::cluster::NodePatch;
 use crate::record::claim::ClaimRecord;
 
-/// Labels of a node in a reservation.
-const RESERVATION_LABELS: [&str; 3] = [
-    label::RESERVATION_ID,
-    "karpenter.k8s.aws/capacity-reservation-type",
-    "karpenter.k8s.aws/capacity-reservation-interruptible",
-];
 const CAPACITY_BLOCK: &str = "capacity-block";
 
 /// Whether a claim's capacity block expires soon, so that its pods must leave before.
@@ -43,7 +37,7 @@ pub fn demoted(
     let mut record = record.clone();
     let on_demand: domain::Text = CapacityType::OnDemand.as_str().into();
     record.claim.labels.insert(label::CAPACITY_TYPE.into(), on_demand.clone());
-    for key in RESERVATION_LABELS {
+    for key in label::OF_RESERVATION {
         record.claim.labels.remove(key);
     }
     let types = catalogue.of(&record.launch.node_class);
@@ -61,7 +55,7 @@ pub fn demoted(
     }
     let patch = NodePatch {
         labels: [(label::CAPACITY_TYPE.into(), on_demand)].into(),
-        remove_labels: RESERVATION_LABELS.map(Into::into).to_vec(),
+        remove_labels: label::OF_RESERVATION.map(Into::into).to_vec(),
         ..NodePatch::default()
     };
     Some((record, patch))

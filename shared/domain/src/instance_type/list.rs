@@ -27,8 +27,6 @@ pub struct Summary {
     pub label_keys: BTreeMap<Text, bool>,
     /// Zones of their offerings.
     pub zones: BTreeSet<Text>,
-    /// Whether some offering is a reservation's.
-    pub has_reservations: bool,
     /// The place of the first type of each name.
     places: BTreeMap<Text, usize>,
     /// By key of a label, who has which values of it.
@@ -112,7 +110,6 @@ impl Summary {
                 }
             }
             for offering in &own.offerings {
-                summary.has_reservations |= offering.reservation.is_some();
                 if !summary.zones.contains(&offering.zone) {
                     summary.zones.insert(offering.zone.clone());
                 }

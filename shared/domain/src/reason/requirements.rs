@@ -110,7 +110,14 @@ impl fmt::Display for UnmetRequirement {
             (label::REGION, Some(region)) => {
                 write!(f, "region {region} is planned for, and it requires {key} {required}")
             }
-            (label::CAPACITY_TYPE | label::ZONE_ID | label::RESERVATION_ID, _) => {
+            (
+                label::CAPACITY_TYPE
+                | label::ZONE_ID
+                | label::RESERVATION_ID
+                | label::RESERVATION_TYPE
+                | label::RESERVATION_INTERRUPTIBLE,
+                _,
+            ) => {
                 write!(f, "nothing is sold with {key} {required}: {meant}")
             }
             _ => write!(f, "no instance type has {key} {required}: {meant}"),

@@ -297,9 +297,9 @@ fn key_kinds(snapshot: &ClusterSnapshot) -> BTreeMap<Text, KeyKind> {
                 }
             }
         }
-        if summary.has_reservations {
-            kinds.insert(label::RESERVATION_ID.into(), KeyKind::Reservation);
-        }
+    }
+    for key in label::OF_RESERVATION {
+        kinds.insert(key.into(), KeyKind::Reservation);
     }
     kinds.insert(label::ZONE.into(), KeyKind::Zone);
     kinds.insert(label::CAPACITY_TYPE.into(), KeyKind::CapacityType);

@@ -114,7 +114,7 @@ impl<'s, 'p, 'm, 'a> Packer<'s, 'p, 'm, 'a> {
         let purchase = &self.setup.model.pools[bin.pool].purchases[bin.purchase];
         match (&purchase.reservation, purchase.remaining) {
             (Some(reservation), Some(remaining)) => {
-                remaining.saturating_sub(self.limits.reserved(reservation))
+                remaining.saturating_sub(self.limits.reserved(&reservation.id))
             }
             _ => u32::MAX,
         }
@@ -144,7 +144,7 @@ impl<'s, 'p, 'm, 'a> Packer<'s, 'p, 'm, 'a> {
         let purchase = &pool.purchases[bin.purchase];
         let Some(mut compatible) = self.joint_of(bin, pattern) else { return };
         let reservation = purchase.reservation.as_ref().map(|reservation| {
-            self.limits.reserve(reservation, times);
+            self.limits.reserve(&reservation.id, times);
             bin.purchase
         });
         compatible.purchases = bought(pool, compatible.purchases, reservation);

@@ -125,7 +125,7 @@ pub(crate) fn claim(
             zone: pool.zone(best.offering.zone).clone(),
             capacity_type: purchase.capacity_type,
             price: best.offering.cost,
-            reservation_id: purchase.reservation.clone(),
+            reservation_id: purchase.reservation.as_ref().map(|own| own.id.clone()),
         },
         offerings: offerings::of_node(pool, packed, &listed),
         labels: within(labels, compatible.zones, compatible.purchases, pool),

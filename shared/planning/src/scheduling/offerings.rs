@@ -68,7 +68,7 @@ pub(super) fn of_node(pool: &Pool, node: &NewNode, listed: &[PricedType]) -> Vec
                 instance_type: own.instance_type.name.clone(),
                 zone: pool.zone(offering.zone).clone(),
                 capacity_type: purchase.capacity_type,
-                reservation_id: purchase.reservation.clone(),
+                reservation_id: purchase.reservation.as_ref().map(|own| own.id.clone()),
             };
             Ranked { price, rank, is_over, offering }
         });
@@ -102,11 +102,11 @@ pub fn offerings_of_claim(claim: &NodeClaim, catalogue: &InstanceTypes) -> Vec<L
 
 /// Whether a type has room for a claim's requests and meets what its requirements say of types.
 fn hosts(candidate: &InstanceType, claim: &NodeClaim, allowed: &Requirements) -> bool {
-    let decided_by_offering =
-        [label::ZONE, label::ZONE_ID, label::CAPACITY_TYPE, label::RESERVATION_ID];
+    let decided_by_offering = [label::ZONE, label::ZONE_ID, label::CAPACITY_TYPE];
     claim.requests.iter().all(|(name, amount)| candidate.allocatable.get(name) >= amount)
         && allowed.iter().all(|(key, own)| {
             decided_by_offering.contains(&&**key)
+                || label::OF_RESERVATION.contains(&&**key)
                 || claim.labels.get(key).is_some_and(|value| own.values.contains(value))
                 || match candidate.labels.get(key) {
                     Some(values) => values.iter().any(|value| own.values.contains(value)),
@@ -132,10 +132,10 @@ fn usable_offerings(
         .filter(|offering| offering.is_usable())
         .filter(|offering| {
             let zone_id = catalogue.zone_ids.get(&offering.zone);
-            let reservation = offering.reservation.as_ref().map(|reservation| &*reservation.id);
+            let reserved = |key: &str| offering.reservation.as_ref().and_then(|own| own.label(key));
             admits(label::ZONE, Some(&offering.zone))
                 && admits(label::CAPACITY_TYPE, Some(offering.capacity_type.as_str()))
-                && admits(label::RESERVATION_ID, reservation)
+                && label::OF_RESERVATION.into_iter().all(|key| admits(key, reserved(key)))
                 && zone_id.is_none_or(|id| admits(label::ZONE_ID, Some(id)))
         })
         .map(|offering| LaunchOffering {

@@ -1,7 +1,7 @@
 //! Spot nodes in whose place nothing may be launched, which is known before their pods are placed.
 
 use domain::instance_type::CapacityType;
-use domain::label::{CAPACITY_TYPE, RESERVATION_ID};
+use domain::label::{CAPACITY_TYPE, OF_RESERVATION};
 
 use super::Trials;
 use crate::ids::{IndexVec, NodeIx, PodIx, PurchaseIx, ShapeIx};
@@ -48,8 +48,9 @@ impl Trials<'_, '_> {
     /// Whether pods of a shape name, prefer or spread over ways of buying a node.
     fn may_choose_how_to_buy(&self, shape: ShapeIx) -> bool {
         let (own, topology) = (self.model.shape(shape), self.topology);
-        let decides =
-            |key: &str| matches!(key, CAPACITY_TYPE | RESERVATION_ID | INTERRUPTION_FIELD);
+        let decides = |key: &str| {
+            matches!(key, CAPACITY_TYPE | INTERRUPTION_FIELD) || OF_RESERVATION.contains(&key)
+        };
         let names =
             |way: &ConjunctionId| self.model.sets.rules(*way).iter().any(|rule| decides(&rule.key));
         let preferred = own.preferences.iter().map(|(_, way)| way);

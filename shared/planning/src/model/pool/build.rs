@@ -340,9 +340,12 @@ impl<'a> Builder<'a, '_> {
             && allows(label::ZONE, &offering.zone)
             && allows(label::CAPACITY_TYPE, offering.capacity_type.as_str())
             && zone_id.is_none_or(|zone_id| allows(label::ZONE_ID, zone_id))
-            && own.get(label::RESERVATION_ID).is_none_or(|rule| match reservation {
-                Some(reservation) => rule.values.contains(&reservation.id),
-                None => rule.may_be_absent,
+            && label::OF_RESERVATION.into_iter().all(|key| {
+                own.get(key).is_none_or(|rule| {
+                    reservation
+                        .and_then(|reservation| reservation.label(key))
+                        .map_or(rule.may_be_absent, |value| rule.values.contains(value))
+                })
             })
     }
 
@@ -401,13 +404,13 @@ fn index_of(
     let id = reservation.map(|reservation| &reservation.id);
     let known = purchases.position(|known| {
         known.capacity_type == offering.capacity_type
-            && known.reservation.as_ref() == id
+            && known.reservation.as_ref().map(|known| &known.id) == id
             && known.interruption == interruption
     });
     known.unwrap_or_else(|| {
         purchases.push(Purchase {
             capacity_type: offering.capacity_type,
-            reservation: id.cloned(),
+            reservation: reservation.cloned(),
             remaining: reservation.and_then(|reservation| reservation.remaining),
             interruption,
         })

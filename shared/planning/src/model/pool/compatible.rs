@@ -80,9 +80,11 @@ impl Pool<'_> {
                 self.narrow_purchases(left, purchases, rule, &wanted)
             }
             Some(KeyKind::Reservation) => {
-                let purchases = self.purchases_where(|purchase| match &purchase.reservation {
-                    Some(reservation) => wanted.contains(reservation),
-                    None => rule.may_be_absent,
+                let purchases = self.purchases_where(|purchase| {
+                    let reservation = purchase.reservation.as_ref();
+                    reservation
+                        .and_then(|reservation| reservation.label(&rule.key))
+                        .map_or(rule.may_be_absent, |value| wanted.contains(value))
                 });
                 self.narrow_purchases(left, purchases, rule, &wanted)
             }

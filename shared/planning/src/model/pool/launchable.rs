@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use domain::Text;
 use domain::commitment::Instance;
-use domain::instance_type::{CapacityType, InstanceType};
+use domain::instance_type::{CapacityType, InstanceType, Reservation};
 use domain::label::{self, Labels};
 use domain::money::UsdPerHour;
 use domain::node_pool::NodePool;
@@ -56,7 +56,7 @@ pub(crate) struct Purchase {
     /// The capacity type.
     pub(crate) capacity_type: CapacityType,
     /// The reservation.
-    pub(crate) reservation: Option<Text>,
+    pub(crate) reservation: Option<Reservation>,
     /// Instances the reservation still has; `None` where there is no reservation or no count.
     pub(crate) remaining: Option<u32>,
     /// What an interruption may cost at most of a node that is bought so; nothing of one that is

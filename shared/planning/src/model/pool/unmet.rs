@@ -116,7 +116,7 @@ impl Unmet<'_> {
             }
             Some(KeyKind::Reservation) => {
                 let reservations = offerings().filter_map(|own| own.reservation.as_ref());
-                reservations.map(|own| &*own.id).collect()
+                reservations.filter_map(|own| own.label(key)).collect()
             }
             Some(KeyKind::InstanceType { .. }) => {
                 one.labels.get(key).into_iter().flatten().map(|value| &**value).collect()

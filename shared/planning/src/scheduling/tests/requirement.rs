@@ -2,9 +2,10 @@
 
 use domain::instance_type::CapacityType;
 use domain::label::{
-    ARCH, CAPACITY_TYPE, HOSTNAME, INSTANCE_TYPE, NODE_POOL, OS, REGION, RESERVATION_ID, ZONE,
-    ZONE_ID,
+    ARCH, CAPACITY_TYPE, HOSTNAME, INSTANCE_TYPE, NODE_POOL, OF_RESERVATION, OS, REGION,
+    RESERVATION_ID, RESERVATION_INTERRUPTIBLE, RESERVATION_TYPE, ZONE, ZONE_ID,
 };
+use domain::plan::Plan;
 use domain::reason::NodePoolUnfit;
 use domain::requirement::Operator;
 
@@ -56,6 +57,47 @@ fn a_reservation_is_chosen_by_its_id() {
     let plan =
         cluster().selling(vec![large]).pod(pod("a").on_nodes_with(RESERVATION_ID, "cr-2")).plan();
     assert_eq!(claim_of(&plan, "a").offering.reservation_id.as_deref(), Some("cr-2"));
+}
+
+/// A type that is sold as usual, with a reservation, and with a capacity block.
+fn selling_reservations() -> Cluster {
+    let mut block = reserved("b", "cr-block", 1);
+    let own = block.reservation.as_mut().unwrap();
+    (own.reservation_type, own.is_interruptible) = ("capacity-block".into(), true);
+    let mut large = instance_type("m.large", 2, 0.10);
+    large.offerings.extend([reserved("a", "cr-1", 1), block]);
+    cluster().selling(vec![large])
+}
+
+#[test]
+fn a_reservation_is_chosen_by_its_type_and_by_whether_it_may_be_taken_back() {
+    let reserves = |plan: &Plan| claim_of(plan, "a").offering.reservation_id.clone();
+    for (key, value, expected) in [
+        (RESERVATION_TYPE, "capacity-block", Some("cr-block")),
+        (RESERVATION_TYPE, "default", Some("cr-1")),
+        (RESERVATION_INTERRUPTIBLE, "true", Some("cr-block")),
+        (RESERVATION_INTERRUPTIBLE, "false", Some("cr-1")),
+    ] {
+        let by_pod = selling_reservations().pod(pod("a").on_nodes_with(key, value)).plan();
+        assert_eq!(reserves(&by_pod).as_deref(), expected, "{key} {value}");
+        let pool = node_pool_of("default", &[is(key, value)]);
+        let by_pool = selling_reservations().pool(pool).pod(pod("a")).plan();
+        assert_eq!(reserves(&by_pool).as_deref(), expected, "{key} {value}");
+    }
+}
+
+#[test]
+fn without_a_reservation_nothing_is_bought_where_one_is_required() {
+    for key in OF_RESERVATION {
+        let pool = node_pool_of("default", &[is(key, "default")]);
+        let plan = cluster().pool(pool).pod(pod("a")).plan();
+        assert!(plan.node_claims.is_empty(), "{key}");
+        let plan = cluster().pod(pod("a").on_nodes_with(key, "default")).plan();
+        assert!(plan.node_claims.is_empty(), "{key}");
+        let without = requirement(key, Operator::DoesNotExist, &[]);
+        let plan = cluster().pool(node_pool_of("default", &[without])).pod(pod("a")).plan();
+        assert_eq!(plan.node_claims.len(), 1, "{key}");
+    }
 }
 
 #[test]
