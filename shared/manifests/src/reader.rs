@@ -23,6 +23,8 @@ pub use extent::{NODES_MAX, PODS_MAX};
 
 /// The kind of which one object is read.
 const CONFIG_MAP: &str = "ConfigMap";
+/// What a list of objects of any kind is called.
+const LIST: &str = "List";
 /// The kind of which an object that cannot be read still counts.
 const CLUSTER_LIMIT: &str = "ClusterLimit";
 
@@ -98,6 +100,10 @@ impl Reader {
                 .errors
                 .extend(reader.finish::<Object>(None).0.err().unwrap_or_default());
         };
+        // What a list holds has been taken out of it: this one holds something else.
+        if kind == LIST {
+            let _none = root.get("items").texts();
+        }
         let group = group_of(root);
         let mut known = None;
         let object = match reader_of(group, kind) {
@@ -115,10 +121,11 @@ impl Reader {
                 }
                 object
             }
-            Err(Unread::OtherKind(name)) => {
+            Err(Unread::OtherKind(name)) if !reader.is_broken() => {
                 *self.objects.skipped.entry(name).or_default() += 1;
                 return;
             }
+            Err(Unread::OtherKind(_)) => None,
             Err(Unread::Misspelt(misspelling)) => {
                 misspelling.note(root);
                 None

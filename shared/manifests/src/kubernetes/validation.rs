@@ -46,6 +46,10 @@ fn metadata(metadata: Field<'_>, kind: &str) {
     if let Some(text) = namespace.str().filter(|text| !text.is_empty() && !is_dns_label(text)) {
         namespace.note_rule(not_a_name(text, "63 letters in lower case, digits and '-'"));
     }
+    // Nodes carry it as the value of a label.
+    if ["NodePool", "EC2NodeClass"].contains(&kind) {
+        label_value(name);
+    }
     labels(metadata.get("labels"));
     for (key, annotation) in metadata.get("annotations").entries() {
         if let Err(rule) = check_key(&key.to_lowercase()) {
@@ -250,6 +254,14 @@ mod tests {
         refused("kind: Pod\nmetadata: {name: a, namespace: A}\n", "is not a name");
         accepted("kind: Node\nmetadata: {name: ip-10-0-45-21.eu-west-1.compute.internal}\n");
         accepted("kind: PersistentVolume\nmetadata: {name: pvc-0f}\n");
+        let pool = |letters: usize| {
+            format!(
+                "kind: NodePool\nmetadata: {{name: {}}}\nspec: {{template: {{spec: {{requirements: [], nodeClassRef: {{group: karpenter.k8s.aws, kind: EC2NodeClass, name: a}}}}}}}}\n",
+                "a".repeat(letters)
+            )
+        };
+        refused(&pool(64), "it has more than 63 characters");
+        accepted(&pool(63));
     }
 
     #[test]

@@ -68,6 +68,16 @@ fn one_bad_object_is_left_out_and_the_rest_is_read() {
 }
 
 #[test]
+fn a_list_whose_items_are_none_is_an_error() {
+    assert_eq!(
+        errors("apiVersion: v1\nkind: List\nitems: {}\n"),
+        ["expected a list, found an object (in.yaml:3, object (unnamed), field items)"]
+    );
+    let empty = read_text("apiVersion: v1\nkind: List\nitems: []\n---\nkind: List\n");
+    assert!(empty.errors.is_empty() && empty.skipped.is_empty(), "{empty:?}");
+}
+
+#[test]
 fn every_problem_of_an_object_is_told_at_once() {
     let text = "\
 kind: Pod
