@@ -397,6 +397,10 @@ pub enum NodePoolUnfit {
     VolumeTopology,
 }
 
+/// The text of [`NodePoolUnfit::PodContradiction`].
+const POD_MATCHES_NO_NODE: &str = "the pod's own requirements contradict each other, or each term \
+                                   of its node affinity is empty";
+
 impl fmt::Display for NodePoolUnfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -433,9 +437,7 @@ impl fmt::Display for NodePoolUnfit {
                  {zone}, a node for the pod takes {needed}, and {min_free} stay free"
             ),
             Self::UnmetRequirements(unmet) => unmet.fmt(f),
-            Self::PodContradiction => {
-                f.write_str("the pod's own requirements contradict each other")
-            }
+            Self::PodContradiction => f.write_str(POD_MATCHES_NO_NODE),
             Self::NoInstanceType { requirement, offered, nearest } if nearest.is_empty() => {
                 write!(f, "no instance type is left by {requirement}: they have {offered}")
             }

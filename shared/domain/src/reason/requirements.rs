@@ -99,6 +99,7 @@ impl fmt::Display for UnmetRequirement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { key, required, region, meant } = self;
         let required = match required.as_list() {
+            Some([]) => return write!(f, "every node has {key}, and it requires DoesNotExist"),
             Some(values) => any_of(values),
             None => required.to_string(),
         };

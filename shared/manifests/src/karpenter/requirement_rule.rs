@@ -23,7 +23,7 @@ pub(crate) enum RequirementRule {
     #[error("operator {} needs at least one value", .0.as_str())]
     NoValues(Operator),
     /// An operator that compares with a bound has not exactly one whole number.
-    #[error("operator {} needs exactly one value, an integer of at least 0", .0.as_str())]
+    #[error("operator {} needs exactly one value, an integer from 0 to {}", .0.as_str(), i64::MAX)]
     NoBound(Operator),
     /// Too many requirements.
     #[error("{0} requirements are too many: at most 100 are allowed")]

@@ -265,11 +265,11 @@ fn requirements_keep_the_rules_of_the_api() {
         ),
         (
             "{key: team, operator: Gt, values: ['1', '2']}",
-            "requirements[0].values: operator Gt needs exactly one value, an integer of at least 0",
+            "requirements[0].values: operator Gt needs exactly one value, an integer from 0 to 9223372036854775807",
         ),
         (
             "{key: team, operator: Lte, values: ['-1']}",
-            "requirements[0].values: operator Lte needs exactly one value, an integer of at least 0",
+            "requirements[0].values: operator Lte needs exactly one value, an integer from 0 to 9223372036854775807",
         ),
         (
             "{key: team, operator: Equals, values: [blue]}",

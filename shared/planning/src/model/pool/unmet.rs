@@ -7,7 +7,7 @@ use domain::label;
 use domain::nearest::{by_similarity, nearest};
 use domain::node_pool::NodePool;
 use domain::reason::{Meant, UnmetRequirement, UnmetRequirements};
-use domain::requirement::{KeyRequirement, Requirements, ValueSet};
+use domain::requirement::{KeyRequirement, Requirement, Requirements, ValueSet};
 use domain::snapshot::ClusterSnapshot;
 use domain::{Text, label::Labels};
 
@@ -59,7 +59,10 @@ impl Unmet<'_> {
         let requirements = template.requirements.iter().filter(|own| own.key == *key);
         let labels: &Labels = &template.labels;
         let label = labels.get(key).map(|value| format!("label {value}"));
-        requirements.map(|own| own.value_set().to_string()).chain(label).map(Text::from).collect()
+        // Without the key, which is told already.
+        let keyless = |own: &Requirement| Requirement { key: "".into(), ..own.clone() }.to_string();
+        let written = requirements.map(|own| keyless(own).trim_start().to_owned());
+        written.chain(label).map(Text::from).collect()
     }
 
     /// The requirement, where it leaves no instance type and no offering by itself.

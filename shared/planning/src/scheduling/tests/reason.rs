@@ -160,6 +160,18 @@ fn a_pools_requirements_that_exclude_each_other_are_named() {
         "its requirements leave no value of family: In m7i and In c7g",
     );
     check_own(
+        &[requirement("rank", Operator::Gt, &["9223372036854775807"])],
+        "its requirements leave no value of rank: Gt 9223372036854775807",
+    );
+    check_own(
+        &[requirement(CAPACITY_TYPE, Operator::DoesNotExist, &[])],
+        "every node has karpenter.sh/capacity-type, and it requires DoesNotExist",
+    );
+    check_own(
+        &[requirement(ZONE, Operator::DoesNotExist, &[])],
+        "every node has topology.kubernetes.io/zone, and it requires DoesNotExist",
+    );
+    check_own(
         &[is(HOSTNAME, "n1")],
         "it requires kubernetes.io/hostname, which no node has before it is launched",
     );
