@@ -27,9 +27,9 @@ pub use daemon::unknown_daemon_sets;
 ///
 /// Where an object is given twice the later one counts, with a warning. Workloads that own no pod
 /// among the objects are expanded to pending pods `NAME-0`, `NAME-1`, …, and pods of DaemonSets
-/// that are not among them stand in for those. PodDisruptionBudgets without a status get the one that
-/// Kubernetes would write. The order of the objects makes no difference but to the order of lists. InstanceCatalogs among the objects are the
-/// caller's to read.
+/// that are not among them stand in for those. PodDisruptionBudgets without a status get the one
+/// that Kubernetes would write. The order of the objects makes no difference but to the order of
+/// lists. InstanceCatalogs among the objects are the caller's to read.
 pub fn snapshot(
     objects: Objects,
     now: Timestamp,
