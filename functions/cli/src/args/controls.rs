@@ -80,15 +80,84 @@ pub(crate) struct TakeOverArgs {
 
 /// `outrigger uninstall`.
 #[derive(Debug, Args)]
-#[group(id = "what", required = true, multiple = false, args = ["keep_nodes", "drain_nodes"])]
 pub(crate) struct UninstallArgs {
     /// The context of the kubeconfig; the current one without it
     #[arg(long, value_name = "NAME")]
     pub(crate) context: Option<String>,
+    #[command(flatten)]
+    pub(crate) nodes: NodesArgs,
+}
+
+/// What becomes of the nodes: exactly one flag. All fields of this struct belong to its group.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct NodesArgs {
     /// Leave all nodes running, and nobody to manage them
-    #[arg(long)]
-    pub(crate) keep_nodes: bool,
+    #[arg(long = "keep-nodes")]
+    keep: bool,
     /// Delete all NodePools, and wait until the functions have drained and ended every node
-    #[arg(long)]
-    pub(crate) drain_nodes: bool,
+    #[arg(long = "drain-nodes")]
+    drain: bool,
+}
+
+/// What becomes of the nodes of a cluster that is let go of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NodesFate {
+    Keep,
+    Drain,
+}
+
+#[cfg_attr(
+    not(any(feature = "live", test)),
+    expect(dead_code, reason = "without clients no cluster is let go of")
+)]
+impl NodesArgs {
+    /// None unless exactly one is chosen: nodes are never drained by default.
+    pub(crate) fn fate(&self) -> Option<NodesFate> {
+        match (self.keep, self.drain) {
+            (true, false) => Some(NodesFate::Keep),
+            (false, true) => Some(NodesFate::Drain),
+            (false, false) | (true, true) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::args::{Arguments, Command};
+
+    fn uninstall(line: &str) -> Option<UninstallArgs> {
+        let words = ["outrigger", "uninstall"].into_iter().chain(line.split_whitespace());
+        match Arguments::try_parse_from(words).ok()?.command? {
+            Command::Uninstall(args) => Some(args),
+            other => panic!("{other:?} is no uninstall"),
+        }
+    }
+
+    #[test]
+    fn a_context_goes_with_either_choice_of_what_becomes_of_the_nodes() {
+        for (line, fate) in [
+            ("--keep-nodes --context prod", NodesFate::Keep),
+            ("--context prod --drain-nodes", NodesFate::Drain),
+        ] {
+            let args = uninstall(line).unwrap();
+            assert_eq!(args.nodes.fate(), Some(fate), "{line}");
+            assert_eq!(args.context.as_deref(), Some("prod"), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_becomes_of_the_nodes_is_chosen_and_chosen_once() {
+        for wrong in ["", "--context prod", "--keep-nodes --drain-nodes"] {
+            assert!(uninstall(wrong).is_none(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn nodes_are_not_drained_by_default() {
+        assert_eq!(NodesArgs { keep: false, drain: false }.fate(), None);
+    }
 }

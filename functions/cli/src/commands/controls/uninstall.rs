@@ -8,7 +8,7 @@ use domain::taint::UNREGISTERED;
 use kubernetes::{Connection, Leftovers, Unregistered};
 
 use super::place::block_on;
-use crate::args::controls::UninstallArgs;
+use crate::args::controls::{NodesFate, UninstallArgs};
 use crate::commands::CommandError;
 use crate::console;
 use crate::status::Status;
@@ -22,9 +22,18 @@ const LOOK_AGAIN: Duration = Duration::from_secs(10);
 pub(crate) fn uninstall(args: &UninstallArgs) -> Result<Status, CommandError> {
     block_on(async {
         let connection = Connection::from_kubeconfig(args.context.as_deref()).await?;
-        if args.keep_nodes { keep(&connection).await } else { drain(&connection).await }
+        match args.nodes.fate() {
+            Some(NodesFate::Keep) => keep(&connection).await,
+            Some(NodesFate::Drain) => drain(&connection).await,
+            None => Err(unchosen()),
+        }
     })?;
     Ok(Status::Done)
+}
+
+fn unchosen() -> PortError {
+    let why = "one of --keep-nodes and --drain-nodes says what becomes of the nodes";
+    PortError::new(ErrorKind::Invalid, "uninstall", why)
 }
 
 /// Pauses the cluster, waits until no run is under way, and takes away what would tie nodes to
