@@ -209,7 +209,8 @@ pub fn import(
     }
     let mut left_out: Vec<String> = log.recorder.problems();
     left_out.extend(log.unknown.iter().map(|(of, count)| {
-        format!("{of}: {count} Events of pods left out, no object says what those request")
+        let events = if *count == 1 { "Event" } else { "Events" };
+        format!("{of}: {count} {events} of pods left out, no object says what those request")
     }));
     problems.extend(left_out.into_iter().map(|what| LineProblem {
         file: file.into(),

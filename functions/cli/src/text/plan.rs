@@ -252,7 +252,7 @@ fn left_alone(page: &mut Page, blocked: &[BlockedNode]) {
             page.line(line);
             continue;
         }
-        page.line(format!("  {}: {reason}", counted(nodes.len(), "node")));
+        page.line(format!("  each of {}: {reason}", counted(nodes.len(), "node")));
         let names: Vec<&str> = nodes.iter().map(|node| page.node_name(node)).collect();
         for line in wrapped(&names, 4, page.canvas()) {
             let line = page.paint(Role::Name, line);

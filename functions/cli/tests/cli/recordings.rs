@@ -173,7 +173,7 @@ spec:
     let line = "record import events --events events.json -f web.yaml shop.yaml";
     let run = workspace.run(line);
     assert_eq!(run.status, 2, "a pod is left out: {run:?}");
-    assert!(run.err.contains("ReplicaSet default/lone-1: 1 Events of pods left out"), "{run:?}");
+    assert!(run.err.contains("ReplicaSet default/lone-1: 1 Event of pods left out"), "{run:?}");
     std::fs::write(workspace.path("hour.jsonl"), &run.out).unwrap();
     let replay = workspace.run("simulate --from hour.jsonl -o json");
     assert_eq!(replay.status, 0, "{replay:?}");

@@ -42,8 +42,9 @@ fn daemon_sets(pods: &[Pod], stand_ins: &[DaemonSet]) -> Option<String> {
     let named: Vec<String> = keys.iter().take(EXAMPLES_MAX).map(ToString::to_string).collect();
     let more = if keys.len() > EXAMPLES_MAX { ", …" } else { "" };
     (!keys.is_empty()).then(|| {
+        let are = if count == 1 { "is" } else { "are" };
         format!(
-            "DaemonSets are not in the input though {count} of their pods are ({}{more}): new nodes \
+            "DaemonSets are not in the input though {count} of their pods {are} ({}{more}): new nodes \
              are planned with room for such pods",
             named.join(", ")
         )
@@ -63,9 +64,10 @@ fn budgets(objects: &ClusterObjects, pods: &[Pod]) -> Option<String> {
     };
     let count = pods.iter().filter(moves).count();
     (objects.pod_disruption_budgets.is_empty() && count > 0).then(|| {
+        let each = if count == 1 { "the one pod" } else { &*format!("each of the {count} pods") };
         format!(
-            "no PodDisruptionBudget is in the input: each of the {count} pods on nodes of NodePools \
-             counts as one that may be evicted"
+            "no PodDisruptionBudget is in the input: {each} on nodes of NodePools counts as one that \
+             may be evicted"
         )
     })
 }
@@ -74,10 +76,11 @@ fn claims(objects: &ClusterObjects, pods: &[Pod]) -> Option<String> {
     let uses_one = |pod: &&Pod| !pod.is_terminal() && !pod.spec.volumes.is_empty();
     let count = pods.iter().filter(uses_one).count();
     (objects.persistent_volume_claims.is_empty() && count > 0).then(|| {
-        format!(
-            "no PersistentVolumeClaim is in the input, and {count} pods use one: where their volumes \
-             are is not known"
-        )
+        let use_one = match count {
+            1 => "1 pod uses one: where its volumes are".to_owned(),
+            _ => format!("{count} pods use one: where their volumes are"),
+        };
+        format!("no PersistentVolumeClaim is in the input, and {use_one} is not known")
     })
 }
 
@@ -109,9 +112,10 @@ fn csi_nodes(objects: &ClusterObjects, pods: &[Pod]) -> Option<String> {
         |pod: &&Pod| !pod.is_terminal() && pod.node_name.is_some() && !pod.spec.volumes.is_empty();
     let count = pods.iter().filter(attached).count();
     (objects.csi_nodes.is_empty() && count > 0).then(|| {
+        let have = if count == 1 { "1 pod has" } else { &*format!("{count} pods have") };
         format!(
-            "no CSINode is in the input, and {count} pods have volumes attached: how many more a \
-             node can attach is not known"
+            "no CSINode is in the input, and {have} volumes attached: how many more a node can attach \
+             is not known"
         )
     })
 }

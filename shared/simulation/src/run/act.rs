@@ -132,16 +132,23 @@ fn shown(object: &Object) -> Text {
     let Some(identity) = object.identity() else { return "an object".into() };
     match object {
         Object::Workload(own) => match &own.job {
-            None => format!("{identity} ({} replicas)", own.workload.replicas).into(),
+            None => format!("{identity} ({})", counted(own.workload.replicas, "replica")).into(),
             Some(JobSpec { completions: None, parallelism, .. }) => {
                 format!("{identity} ({parallelism} at once)").into()
             }
             Some(JobSpec { completions: Some(completions), parallelism, .. }) => {
-                format!("{identity} ({completions} completions, {parallelism} at once)").into()
+                let completions = counted(*completions, "completion");
+                format!("{identity} ({completions}, {parallelism} at once)").into()
             }
         },
         _ => identity.to_string().into(),
     }
+}
+
+/// `1 replica`, `2 replicas`.
+fn counted(count: u32, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
 }
 
 /// The oldest of the instances that are meant and live, by id among those of one moment.
