@@ -26,7 +26,8 @@ pub struct Converted {
     pub files: Vec<ConvertedFile>,
     /// What has no equal in v1, and what was decided for the user.
     pub warnings: Vec<Warning>,
-    /// What is wrong; objects it concerns are left out.
+    /// What is wrong. Objects that cannot be converted for it stay as they are, and are marked like
+    /// gaps.
     pub errors: Vec<ManifestError>,
     /// What an API server would refuse of the result; it is marked there by comments that begin
     /// with `# FILL IN:`.
@@ -60,8 +61,10 @@ impl Converted {
 
 /// What an object of a source is, and what becomes of it.
 struct Entry {
-    /// The object; `None` if it is of an older version.
+    /// The object; `None` if it is of an older version, unless it cannot be converted.
     value: Option<Value<'static>>,
+    /// The object as it is, if it is of an older version.
+    old: Option<Value<'static>>,
     origin: Origin<'static>,
     /// The lines on which old names stood.
     lines: Vec<u32>,
@@ -72,6 +75,11 @@ struct Entry {
 impl Entry {
     fn is_old(&self) -> bool {
         self.value.is_none()
+    }
+
+    /// Whether it is of an older version and cannot be converted: why is among the errors.
+    fn is_left(&self) -> bool {
+        self.old.is_some() && self.becomes.is_empty()
     }
 
     fn objects(&self) -> impl Iterator<Item = &Value<'static>> {
@@ -109,6 +117,9 @@ pub fn convert(sources: &[Source]) -> Converted {
             entry.becomes.push(without_cluster_fields(object.value));
         }
     }
+    for entry in entries.iter_mut().filter(|entry| entry.is_left()) {
+        entry.value.clone_from(&entry.old);
+    }
     converted.warnings = conversion.warnings;
     converted.errors.extend(conversion.errors);
     for (source, parts) in sources.iter().zip(&parts) {
@@ -123,10 +134,11 @@ fn entry(document: &Document<'_>, position: usize, converter: &mut Converter) ->
     // What an older object becomes is known in the end; its place is kept.
     let is_old = converter.take(value, origin, position);
     let lines = if is_old { Vec::new() } else { converter.rename(value, origin) };
-    let unchanged = (!is_old).then(|| tree::own_document(value, origin)).flatten();
+    let own = tree::own_document(value, origin);
+    let (old, unchanged) = if is_old { (own, None) } else { (None, own) };
     let value = unchanged.map(|own| if lines.is_empty() { own } else { rewritten(own) });
     let origin = Origin { file: origin.file.clone(), line: origin.line, json: None };
-    Entry { value, origin, lines, becomes: Vec::new() }
+    Entry { value, old, origin, lines, becomes: Vec::new() }
 }
 
 fn file(
@@ -182,7 +194,7 @@ fn documents_of(
     gaps: &mut Vec<ManifestError>,
 ) -> Result<Vec<String>, PrintError> {
     let objects: Vec<&Value<'static>> = entries.iter().flat_map(Entry::objects).collect();
-    for entry in entries {
+    for entry in entries.iter().filter(|entry| !entry.is_left()) {
         for object in entry.objects() {
             gaps.extend(refused(object, &entry.origin).into_iter().map(mark::advised));
         }
@@ -238,7 +250,7 @@ fn refused_in(text: &str) -> Vec<ManifestError> {
 fn refused(object: &Value<'_>, origin: &Origin<'_>) -> Vec<ManifestError> {
     let version = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
     let group = version.split_once('/').map_or(version, |(group, _)| group);
-    if !OWN_GROUPS.contains(&group) {
+    if !OWN_GROUPS.contains(&group) && !Converter::is_of_older_version(object) {
         return Vec::new();
     }
     let mut reader = Reader::default();

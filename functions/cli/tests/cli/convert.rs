@@ -126,6 +126,29 @@ fn in_place_writes_nothing_where_something_is_wrong() {
 }
 
 #[test]
+fn what_cannot_be_converted_stays_as_it_is_and_is_marked() {
+    let both = "  ttlSecondsAfterEmpty: 30\n  consolidation: {enabled: true}   # both\n";
+    let provisioner = PROVISIONER.replace("  ttlSecondsAfterEmpty: 30\n", both);
+    let config = "apiVersion:   v1\nkind: ConfigMap\nmetadata: {name: x}\n";
+    let workspace =
+        Workspace::with(&[("old.yaml", &*format!("# ours\n{provisioner}---\n{config}"))]);
+
+    let run = workspace.run("convert -f old.yaml");
+
+    assert_eq!(run.status, 2, "{run:?}");
+    let marks = |line: &&str| !line.trim_start().starts_with("# FILL IN: ");
+    let kept: Vec<&str> = run.out.lines().filter(marks).collect();
+    let expected = format!("# ours\n{provisioner}---\n{config}");
+    assert_eq!(kept, expected.lines().collect::<Vec<_>>(), "{run:?}");
+    assert!(run.out.contains("# FILL IN: spec.ttlSecondsAfterEmpty: "), "{run:?}");
+    let diff = workspace.run("convert -f old.yaml --diff");
+    assert!(
+        !diff.out.lines().any(|line| line.starts_with('-') && !line.starts_with("---")),
+        "{diff:?}"
+    );
+}
+
+#[test]
 fn a_diff_shows_what_would_change() {
     let workload = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  nodeSelector:\n    karpenter.sh/provisioner-name: x\n";
     let workspace = Workspace::with(&[("pod.yaml", workload), ("same.yaml", "kind: ConfigMap\n")]);

@@ -86,6 +86,11 @@ enum Taken {
 }
 
 impl Converter {
+    /// Whether an object is of a version that is converted, or that cannot be.
+    pub(crate) fn is_of_older_version(value: &Value<'_>) -> bool {
+        OldKind::of(value).is_some()
+    }
+
     /// Takes the object if it is of an older version; says whether it is.
     pub(crate) fn take(&mut self, value: &Value<'_>, origin: &Origin<'_>, position: usize) -> bool {
         let Some(old_kind) = OldKind::of(value) else { return false };
