@@ -70,7 +70,7 @@ fn lines_of(text: &str, indent: usize, canvas: Canvas) -> Vec<String> {
 /// evictions`.
 pub(crate) fn headline(own: &UntilStable) -> String {
     let (from, to) = (Monthly(own.from.remaining()), Monthly(own.to.remaining()));
-    if own.steps.is_empty() && own.is_stable {
+    if own.steps.is_empty() && own.is_stable && own.savings() == UsdPerHour::ZERO {
         return format!("{from} a month, and it stays so: nothing changes");
     }
     let evictions = counted(own.evictions, "eviction");

@@ -187,19 +187,11 @@ fn next_difference(
     for record in world.store.claims.iter() {
         let claim = &record.claim;
         let pool = pool_of(world, claim);
-        let expiration = pool.map(|pool| pool.options.expiration).unwrap_or_default();
-        for moment in [expiration.due(claim), expiration.forced(claim)].into_iter().flatten() {
-            at(moment);
-        }
+        moments_of_claim(world, claim).for_each(&mut at);
         if let Some(instance) = &record.instance {
             at(instance.launched + SKIPPED_FOR);
         }
         let Some(pool) = pool else { continue };
-        if let Some(waves) = &pool.options.drift_waves
-            && let Some(soaked) = soak_ends(world, claim, waves)
-        {
-            at(soaked);
-        }
         let (Some(event), NeverOr::After(after)) =
             (last_event(claim), pool.disruption.consolidate_after)
         else {
@@ -252,6 +244,19 @@ fn next_of_schedule(world: &World, schedule: &PrewarmSchedule) -> Option<Timesta
         }
     }
     Some(next)
+}
+
+/// When a claim's node expires, goes whatever holds it, and has been ready for long enough that
+/// more of its pool may drift.
+pub(super) fn moments_of_claim(
+    world: &World,
+    claim: &NodeClaim,
+) -> impl Iterator<Item = Timestamp> {
+    let options = pool_of(world, claim).map(|pool| &pool.options);
+    let expiration = options.map(|own| own.expiration).unwrap_or_default();
+    let waves = options.and_then(|own| own.drift_waves.as_ref());
+    let soaked = waves.and_then(|waves| soak_ends(world, claim, waves));
+    [expiration.due(claim), expiration.forced(claim), soaked].into_iter().flatten()
 }
 
 /// Ages at which disruption sees pods differently, in order.

@@ -2,23 +2,26 @@
 //!
 //! Nothing has changed for a while, and nothing is under way: then it is asked what disruption
 //! would propose once time alone makes a difference, as `consolidateAfter` passes, pods and nodes
-//! come of age, and windows of budgets open and close. Where it would propose something, the run
+//! come of age, nodes expire, windows of budgets open and close, and NodePools go off. Where it would propose something, the run
 //! goes on at that moment; else the cluster is stable. The minutes in between, in which every run
 //! of a function finds what the last one found, are left out.
 
 use std::collections::BTreeSet;
+use std::iter::successors;
 
 use controllers::record::claim::{ClaimPhase, ClaimRecord};
 use controllers::steps::snapshot::{ClusterState, SpotMemory, snapshot};
+use domain::budget::{BudgetWindow, WindowZone};
+use domain::commitment::Commitment;
 use domain::node_pool::{NeverOr, NodePool};
+use domain::off_hours::OffHours;
 use domain::pod::{DoNotDisrupt, Pod};
 use domain::snapshot::ClusterSnapshot;
 use domain::{SignedDuration, Timestamp};
-use jiff::tz::TimeZone;
 
 use super::Simulation;
 use super::historian::Historian;
-use super::quiet::ages_of_pods;
+use super::quiet::{ages_of_pods, moments_of_claim};
 use crate::history::History;
 use crate::ports::listing_of;
 use crate::report::{Happening, Report};
@@ -38,8 +41,8 @@ const STUCK: SignedDuration = SignedDuration::from_mins(20);
 const A_LITTLE: SignedDuration = SignedDuration::from_mins(1);
 /// What is left out at once, at least.
 const SKIPPED_MIN: SignedDuration = SignedDuration::from_mins(5);
-/// Windows of one budget that are looked at: they open and close more often only where they last
-/// for minutes.
+/// Windows of one budget that are looked at, and changes of one NodePool's off hours: there are
+/// more only where they last for minutes.
 const WINDOWS_MAX: usize = 24;
 
 /// A run that came to rest, or was given up.
@@ -198,29 +201,24 @@ fn is_under_way(world: &World) -> bool {
 /// Moments up to an end at which time alone may make a difference, in order.
 fn moments(world: &World, since: Timestamp, end: Timestamp) -> BTreeSet<Timestamp> {
     let mut moments = BTreeSet::from([since + QUIET]);
-    // Ages of claims, and times for which nodes have not changed, are among those of pods.
+    // For how long nodes have not changed is among the ages of pods.
     moments.extend(ages_of_pods().map(|age| since + age + A_LITTLE));
     for pool in world.api().list::<NodePool>() {
         if let NeverOr::After(after) = pool.disruption.consolidate_after {
             moments.extend(since.checked_add(after + SignedDuration::from_mins(1)));
         }
-        for window in pool.disruption.budgets.iter().filter_map(|own| own.window.as_ref()) {
-            let mut after = since;
-            for _ in 0..WINDOWS_MAX {
-                let Some(opens) = window.schedule.next_after(after, &TimeZone::UTC) else { break };
-                if opens > end {
-                    break;
-                }
-                let closes = opens.checked_add(window.duration).unwrap_or(opens);
-                moments.extend([opens, closes].map(|own| own + SignedDuration::from_secs(1)));
-                after = opens;
-            }
-            // One that is open from before the run.
-            let before = since.checked_sub(window.duration).ok();
-            let opened = before.and_then(|own| window.schedule.next_after(own, &TimeZone::UTC));
-            let closes = opened.and_then(|own| own.checked_add(window.duration).ok());
-            moments.extend(closes.map(|own| own + SignedDuration::from_secs(1)));
-        }
+        let windows = pool.disruption.budgets.iter().filter_map(|own| own.window.as_ref());
+        let windows = windows.flat_map(|window| moments_of_window(window, since, end));
+        let off_hours = pool.options.off_hours.iter();
+        let off_hours = off_hours.flat_map(|own| moments_of_off_hours(own, since, end));
+        moments.extend(windows.chain(off_hours).filter_map(just_after));
+    }
+    for record in world.store.claims.iter() {
+        moments.extend(moments_of_claim(world, &record.claim).filter_map(just_after));
+    }
+    for commitment in world.api().list::<Commitment>() {
+        let bounds = commitment.start.into_iter().chain(commitment.end);
+        moments.extend(bounds.filter_map(just_after));
     }
     for pod in world.api().list::<Pod>() {
         if let (Some(DoNotDisrupt::For(duration)), Some(started)) =
@@ -230,4 +228,30 @@ fn moments(world: &World, since: Timestamp, end: Timestamp) -> BTreeSet<Timestam
         }
     }
     moments.into_iter().filter(|own| *own > since && *own <= end).collect()
+}
+
+fn just_after(moment: Timestamp) -> Option<Timestamp> {
+    moment.checked_add(SignedDuration::from_secs(1)).ok()
+}
+
+/// When a window opens and closes. One in an unknown zone is open at all times.
+fn moments_of_window(window: &BudgetWindow, since: Timestamp, end: Timestamp) -> Vec<Timestamp> {
+    let WindowZone::Known(zone) = &window.zone else { return Vec::new() };
+    let opens_after = |moment: Timestamp| window.schedule.next_after(moment, zone);
+    // The first is one that is open from before.
+    let from = since.checked_sub(window.duration).unwrap_or(Timestamp::MIN);
+    successors(opens_after(from), |opens| opens_after(*opens))
+        .take_while(|opens| *opens <= end)
+        .take(WINDOWS_MAX)
+        .flat_map(|opens| [Some(opens), opens.checked_add(window.duration).ok()])
+        .flatten()
+        .collect()
+}
+
+/// When a NodePool goes off, when nothing holds its pods any more, and when it is on again.
+fn moments_of_off_hours(off_hours: &OffHours, since: Timestamp, end: Timestamp) -> Vec<Timestamp> {
+    successors(off_hours.next_change(since), |moment| off_hours.next_change(*moment))
+        .take_while(|moment| *moment <= end)
+        .take(WINDOWS_MAX)
+        .collect()
 }

@@ -4,15 +4,18 @@
 use std::sync::Arc;
 
 use catalog::CatalogOptions;
+use domain::budget::{Budget, BudgetWindow, WindowZone};
 use domain::instance_type::InstanceTypes;
 use domain::label;
 use domain::money::UsdPerHour;
 use domain::node::Node;
 use domain::node_claim::{ConditionType, NodeClaim, NodeClaimStatus};
 use domain::node_pool::{ConsolidationPolicy, NeverOr, NodePool};
+use domain::off_hours::OffHours;
 use domain::pdb::{CountOrPercent, PodDisruptionBudget};
 use domain::pod::{DoNotDisrupt, ObjectKey, OwnerKind, Pod, PodPhase};
 use domain::requirement::Requirement;
+use domain::schedule::time_zone;
 use domain::selector::LabelSelector;
 use domain::settings::{SearchEffort, Settings};
 use domain::snapshot::{ClusterObjects, ClusterSnapshot};
@@ -157,6 +160,15 @@ fn claim(node: &Node) -> NodeClaim {
             };
         })
         .build()
+}
+
+/// From an hour in Seoul, for some hours.
+fn seoul(opens: u8, hours: i64) -> BudgetWindow {
+    BudgetWindow {
+        schedule: format!("0 {opens} * * *").parse().unwrap(),
+        duration: SignedDuration::from_hours(hours),
+        zone: WindowZone::Known(time_zone("Asia/Seoul").unwrap()),
+    }
 }
 
 fn budget(name: &str) -> PodDisruptionBudget {
@@ -412,13 +424,13 @@ fn two_budgets_that_hold_the_same_nodes_are_named_together_where_one_alone_saves
 
 #[test]
 fn a_window_that_opens_later_is_waited_for() {
-    let closed = domain::budget::Budget {
+    let closed = Budget {
         nodes: CountOrPercent::Count(0),
         reasons: None,
-        window: Some(domain::budget::BudgetWindow {
+        window: Some(BudgetWindow {
             schedule: "0 8 * * *".parse().unwrap(),
             duration: SignedDuration::from_hours(10),
-            zone: domain::budget::WindowZone::default(),
+            zone: WindowZone::default(),
         }),
     };
     let cluster = two_half_empty_nodes().pool(|pool| pool.disruption.budgets = vec![closed]);
@@ -427,6 +439,52 @@ fn a_window_that_opens_later_is_waited_for() {
     assert!(elapsed > SignedDuration::from_hours(9), "{elapsed}");
     assert!(elapsed < SignedDuration::from_hours(10), "{elapsed}");
     assert_eq!(run.end.objects.nodes.len(), 1);
+}
+
+#[test]
+fn a_window_opens_by_the_clocks_of_its_zone() {
+    // Five in the afternoon in Seoul is eight in the morning, UTC.
+    let closed =
+        Budget { nodes: CountOrPercent::Count(0), reasons: None, window: Some(seoul(17, 10)) };
+    let cluster = two_half_empty_nodes().pool(|pool| pool.disruption.budgets = vec![closed]);
+    let run = run(&cluster.0);
+    let elapsed = run.last_change.duration_since(now());
+    assert!(elapsed > SignedDuration::from_hours(9), "{elapsed}");
+    assert!(elapsed < SignedDuration::from_hours(10), "{elapsed}");
+}
+
+#[test]
+fn nodes_that_expire_later_are_waited_for() {
+    let mut cluster = two_half_empty_nodes();
+    for claim in &mut cluster.0.node_claims {
+        let age = now().duration_since(claim.created.unwrap());
+        claim.expire_after = NeverOr::After(age + SignedDuration::from_hours(5));
+    }
+    let expire_after = cluster.0.node_claims[0].expire_after;
+    let cluster = cluster.pool(|pool| {
+        pool.disruption.consolidation_policy = ConsolidationPolicy::WhenEmpty;
+        Arc::make_mut(&mut pool.template).expire_after = expire_after;
+    });
+    let run = run(&cluster.0);
+    let elapsed = run.last_change.duration_since(now());
+    assert!(run.is_stable && elapsed > SignedDuration::from_hours(5), "{elapsed}");
+    assert!(elapsed < SignedDuration::from_hours(6), "{elapsed}");
+}
+
+#[test]
+fn a_pool_that_goes_off_later_by_the_clocks_of_its_zone_is_waited_for() {
+    // Eight in the evening in Seoul is eleven in the morning, UTC.
+    let off_hours = OffHours {
+        window: seoul(20, 8),
+        grace: Some(SignedDuration::from_mins(10)),
+        awake_until: None,
+    };
+    let cluster = two_half_empty_nodes().pool(|pool| pool.options.off_hours = Some(off_hours));
+    let run = run(&cluster.0);
+    let elapsed = run.last_change.duration_since(now());
+    assert!(elapsed > SignedDuration::from_hours(2), "{elapsed}");
+    assert!(elapsed < SignedDuration::from_hours(3), "{elapsed}");
+    assert_eq!(run.end.objects.nodes.len(), 0);
 }
 
 #[test]
