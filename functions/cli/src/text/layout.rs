@@ -13,7 +13,25 @@ const NAME_MIN: usize = 8;
 
 /// What a table shows, each line without the padding at its end.
 pub(crate) fn table_text(table: &Table) -> String {
-    styled(&table.trim_fmt())
+    let lines: Vec<String> = table.trim_fmt().lines().map(without_padding).collect();
+    styled(&lines.join("\n"))
+}
+
+/// A line without the spaces at its end, also where they are styled: the codes behind them stay.
+fn without_padding(line: &str) -> String {
+    let mut kept = line.trim_end();
+    let mut codes = String::new();
+    while let Some((before, code)) = kept.rsplit_once('\x1b').filter(|(_, own)| is_code(own)) {
+        codes = format!("\x1b{code}{codes}");
+        kept = before.trim_end();
+    }
+    format!("{kept}{codes}")
+}
+
+/// Whether nothing but the code of a style follows an escape character: `[1;31m`.
+fn is_code(text: &str) -> bool {
+    let codes = text.strip_prefix('[').and_then(|rest| rest.strip_suffix('m'));
+    codes.is_some_and(|own| own.bytes().all(|byte| byte.is_ascii_digit() || byte == b';'))
 }
 
 /// A cell that holds what came from outside.
@@ -117,6 +135,18 @@ mod tests {
         assert_eq!(cut("ip-10-20-16-185", 20), "ip-10-20-16-185");
         assert_eq!(cut("a-very-long-name-of-a-node", 13), "a-very…a-node");
         assert_eq!(cut("a-very-long-name-of-a-node", 1).chars().count(), NAME_MIN);
+    }
+
+    #[test]
+    fn padding_goes_from_the_end_of_a_line_also_where_it_is_styled() {
+        for (line, kept) in [
+            (" a  b  ", " a  b"),
+            ("a \x1b[2m ready     \x1b[0m", "a \x1b[2m ready\x1b[0m"),
+            ("\x1b[38;5;6m a \x1b[39m\x1b[2m  \x1b[0m ", "\x1b[38;5;6m a\x1b[39m\x1b[2m\x1b[0m"),
+            ("a [2m", "a [2m"),
+        ] {
+            assert_eq!(without_padding(line), kept, "{line:?}");
+        }
     }
 
     #[test]

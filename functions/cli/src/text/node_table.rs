@@ -252,9 +252,14 @@ mod tests {
 
     #[test]
     fn no_line_overruns_the_terminal() {
-        for width in [60, 80, 100, 120, 200] {
-            for line in table(Some(width)).lines() {
-                assert!(line.chars().count() <= usize::from(width), "{width}: {line}");
+        let rows = node_row::rows(&testing::snapshot(), &testing::plan());
+        for width in 60..=200 {
+            for color in [false, true] {
+                let text = node_table(&rows, Canvas { color, width: Some(width) });
+                let text = crate::visible::for_terminal(&text);
+                for line in anstream::adapter::strip_str(&text).to_string().lines() {
+                    assert!(line.chars().count() <= usize::from(width), "{width}: {line}");
+                }
             }
         }
     }
