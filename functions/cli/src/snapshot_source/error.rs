@@ -10,6 +10,9 @@ pub(crate) enum SnapshotError {
     /// A file cannot be read.
     #[error(transparent)]
     Input(#[from] InputError),
+    /// There is no document in it.
+    #[error("there is no object to read in {0}")]
+    Empty(String),
     /// The file of `--catalog` is not a valid catalogue.
     #[error("{path} is no usable catalogue")]
     CatalogFile {

@@ -2,7 +2,7 @@
 
 use catalog::{Catalog, CatalogError};
 use domain::instance_type::InstanceTypes;
-use manifests::{Object, Objects};
+use manifests::{Object, Objects, Source, Warning};
 use parallel::both;
 
 use super::error::SnapshotError;
@@ -19,6 +19,11 @@ pub(super) fn load(source: &SnapshotSource<'_>) -> Result<LoadedSnapshot, Snapsh
     // Decoding the embedded catalogue takes about as long as reading a thousand pods.
     let (objects, embedded_catalog) =
         both(|| manifests::read(&sources), || source.catalog.is_none().then(catalog::embedded));
+    let mut objects = objects;
+    if objects.objects.is_empty() && objects.errors.is_empty() && objects.skipped.is_empty() {
+        check_not_empty(&sources)?;
+        objects.warnings.push(Warning { what: "the input holds no objects".into(), place: None });
+    }
     print_problems(&objects);
     let said = objects.warnings.len();
     let loaded = of_objects(objects, source, embedded_catalog)?;
@@ -26,6 +31,16 @@ pub(super) fn load(source: &SnapshotSource<'_>) -> Result<LoadedSnapshot, Snapsh
         console::warning(warning);
     }
     Ok(loaded)
+}
+
+/// Input without any document is no cluster without objects: whatever should have written it has
+/// failed.
+fn check_not_empty(sources: &[Source]) -> Result<(), SnapshotError> {
+    if sources.iter().any(|source| !manifests::documents(source).is_empty()) {
+        return Ok(());
+    }
+    let names: Vec<&str> = sources.iter().map(|source| source.name.as_str()).collect();
+    Err(SnapshotError::Empty(names.join(", ")))
 }
 
 /// The snapshot of objects that were read already, with the embedded catalogue where it is needed

@@ -27,6 +27,21 @@ fn a_workload_without_pods_gets_nodes_for_its_replicas() {
     assert_eq!(plan["totals"]["pendingPods"], 3);
 }
 
+#[test]
+fn input_without_an_object_is_no_silent_success() {
+    let workspace = Workspace::with(&[("empty.yaml", ""), ("shop.yaml", SHOP)]);
+    for (line, name) in [("-f empty.yaml", "empty.yaml"), ("-f -", "standard input")] {
+        let run = workspace.run_with_input(&format!("{PLAN} {line}"), "");
+        assert_eq!((run.status, &*run.out), (2, ""), "{run:?}");
+        assert_eq!(run.err, format!("error: there is no object to read in {name}\n"));
+    }
+    let run = workspace.run(&format!("{PLAN} -f empty.yaml shop.yaml"));
+    assert_eq!((run.status, &*run.err), (0, ""), "{run:?}");
+    let list = "apiVersion: v1\nkind: List\nitems: []\n";
+    let run = workspace.run_with_input(&format!("{PLAN} -f -"), list);
+    assert_eq!((run.status, &*run.err), (0, "warning: the input holds no objects\n"), "{run:?}");
+}
+
 /// Five replicas of `web` from noon until one o'clock, of which three are in the input.
 const NOON: &str = "\
 apiVersion: keda.sh/v1alpha1
