@@ -131,7 +131,6 @@ pub(crate) enum Command {
     /// Print what lets a shell complete commands, flags and values
     Completions(CompletionsArgs),
     /// Print the manual page, or write one for each command
-    #[command(hide = true)]
     Man(ManArgs),
 }
 

@@ -96,7 +96,7 @@ pub(crate) struct RecordArgs {
     )]
     pub(crate) length: Option<SignedDuration>,
     /// Write into a new file, instead of standard output
-    #[arg(long, value_name = "FILE", requires = "live", conflicts_with = "events")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) to: Option<PathBuf>,
     /// The cluster's name, for the header
     #[arg(long, value_name = "NAME")]

@@ -64,7 +64,15 @@ pub(super) fn pods_meant(pods: &[&Pod], written: &str) -> Vec<String> {
         .collect();
     let near = nearest(written, spelt.iter().map(|(spelling, _)| spelling.as_str()), SUGGESTED_MAX);
     let of = |spelling: &str| spelt.iter().find(|(own, _)| own == spelling);
-    near.into_iter().filter_map(of).map(|(_, key)| key.clone()).collect()
+    let near: Vec<String> = near.into_iter().filter_map(of).map(|(_, key)| key.clone()).collect();
+    if !near.is_empty() {
+        return near;
+    }
+    // Its neighbours: `web-0` where `web-999` was written.
+    let Some((stem, _)) = name.rsplit_once('-').filter(|(stem, _)| !stem.is_empty()) else {
+        return near;
+    };
+    keys(&|key| is_in(key) && key.name.strip_prefix(stem).is_some_and(|own| own.starts_with('-')))
 }
 
 /// A node by its name, or by the host part of it, as tables show it on terminals, if only one has
@@ -141,6 +149,8 @@ mod tests {
         );
         assert_eq!(meant("shpo/db-1"), ["shop/db-0"], "letters");
         assert_eq!(meant("checkout-7d9f8-abcdf"), ["shop/checkout-7d9f8-abcde"]);
+        assert_eq!(meant("checkout-999999999999"), meant("checkout"), "its neighbours");
+        assert_eq!(meant("shop/web-99999"), ["shop/web-0"]);
         assert_eq!(meant("nothing-like-it"), [""; 0]);
     }
 

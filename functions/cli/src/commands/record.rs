@@ -3,6 +3,8 @@
 #[cfg(feature = "live")]
 mod live;
 
+use std::fs::File;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use recording::document::Header;
@@ -46,8 +48,18 @@ fn of_audit_log(args: &RecordArgs) -> Result<Status, CommandError> {
     for problem in &problems {
         console::error_text(problem);
     }
-    console::write(&lines)?;
+    match &args.to {
+        Some(path) => write_new(path, &lines)?,
+        None => console::write(&lines)?,
+    }
     Ok(if problems.is_empty() { Status::Done } else { Status::BadInput })
+}
+
+/// Writes a file that is not there yet.
+fn write_new(path: &Path, text: &str) -> Result<(), CommandError> {
+    let failed = |source| CommandError::File { path: path.display().to_string(), source };
+    let mut file = File::create_new(path).map_err(failed)?;
+    file.write_all(text.as_bytes()).map_err(failed)
 }
 
 /// What makes pseudonyms, with the key of a file; white space around it is no part of it.

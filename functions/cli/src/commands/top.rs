@@ -47,11 +47,14 @@ pub(crate) fn run(args: &TopArgs) -> Result<Status, CommandError> {
     let LoadedSnapshot {
         mut snapshot, is_catalog_fetched, warnings, errors, has_bad_input, ..
     } = loaded;
+    let before = snapshot.objects.nodes.len();
     if let Some(selector) = &args.node_selector {
         select_nodes(&mut snapshot, &selector.0);
     }
+    let not_selected = before.saturating_sub(snapshot.objects.nodes.len());
     let columns = NodeColumns::of(&snapshot, &args.resources, &args.label_columns);
-    let mut cluster_use = ClusterUse::of(&snapshot, &Plan::default());
+    let cluster_use = ClusterUse::of(&snapshot, &Plan::default());
+    let mut cluster_use = ClusterUse { not_selected, ..cluster_use };
     if args.node_selector.is_some() {
         // Commitments are applied to all nodes together: of some, nothing can be said.
         cluster_use.committed = None;

@@ -41,12 +41,16 @@ pub(crate) fn top(
 /// What all nodes come to together.
 pub(super) fn sums(page: &mut Page, cluster_use: &ClusterUse, prices: &PriceNote) {
     let ClusterUse { rows, cpu, memory, pods, pending, price, .. } = cluster_use;
-    let ClusterUse { unpriced, by_capacity_type, committed, .. } = cluster_use;
+    let ClusterUse { unpriced, by_capacity_type, committed, not_selected, .. } = cluster_use;
     let kinds = by_capacity_type.iter().map(|(capacity_type, count)| {
         format!("{count} {}", capacity_type.map_or("of another kind", |own| own.as_str()))
     });
     let kinds: Vec<String> = kinds.collect();
     let kinds = format!(" ({})", kinds.join(", "));
+    if rows.is_empty() && *not_selected > 0 {
+        page.heading("NODES", &format!("none of {} is selected", counted(*not_selected, "node")));
+        return;
+    }
     if rows.is_empty() {
         let waiting = if *pending == 0 { String::new() } else { format!(", {pending} pending") };
         page.heading("NODES", &format!("there is none{waiting}: nothing to pay for"));
@@ -110,5 +114,14 @@ mod tests {
             Canvas::PLAIN,
         );
         assert_eq!(page, "NODES  there is none: nothing to pay for\n");
+    }
+
+    #[test]
+    fn where_no_node_is_selected_the_cluster_is_not_said_to_have_none() {
+        let empty = domain::snapshot::ClusterSnapshot::empty(testing::now());
+        let none = ClusterUse { not_selected: 11, ..ClusterUse::of(&empty, &Plan::default()) };
+        let columns = NodeColumns::default();
+        let page = top(&none, None, &columns, &testing::price_note(), Canvas::PLAIN);
+        assert_eq!(page, "NODES  none of 11 nodes is selected\n");
     }
 }

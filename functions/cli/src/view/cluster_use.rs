@@ -30,6 +30,8 @@ pub(crate) struct ClusterUse {
     pub(crate) committed: Option<Bill>,
     /// Nodes that it does not.
     pub(crate) unpriced: usize,
+    /// How many nodes a selector left out.
+    pub(crate) not_selected: usize,
     /// Nodes by how they are bought; `None` for those that do not say.
     pub(crate) by_capacity_type: BTreeMap<Option<NodeCapacityType>, usize>,
     /// Nodes that are being drained.
@@ -72,6 +74,7 @@ impl ClusterUse {
                 .map_or_else(|| planning::committed(snapshot), |own| Some(own.after.clone())),
             unpriced: rows.iter().filter(|row| row.price.is_none()).count(),
             by_capacity_type,
+            not_selected: 0,
             drains: drain_rows(snapshot, &rows),
             rows,
         }

@@ -384,7 +384,9 @@ impl<'a> Index<'a> {
     }
 
     fn age(&self, created: Option<Timestamp>) -> Option<SignedDuration> {
-        created.map(|created| self.snapshot.now.duration_since(created))
+        // `--now` may be before what is there was made.
+        let age = |created| self.snapshot.now.duration_since(created).max(SignedDuration::ZERO);
+        created.map(age)
     }
 }
 

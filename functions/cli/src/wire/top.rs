@@ -186,6 +186,7 @@ impl TopDocument {
             committed,
             unpriced,
             by_capacity_type: _,
+            not_selected: _,
             drains,
         } = cluster_use;
         Self {

@@ -132,7 +132,10 @@ fn an_audit_log_becomes_a_recording() {
     let workspace = Workspace::with(&[("audit.log", AUDIT_LOG), ("shop.yaml", SHOP)]);
     let run = workspace.run("record -f audit.log --region us-east-1");
     assert_eq!((run.status, &*run.err), (0, ""), "{run:?}");
-    std::fs::write(workspace.path("r.jsonl"), &run.out).unwrap();
+    let to_file = "record -f audit.log --region us-east-1 --to r.jsonl";
+    assert_eq!(workspace.run(to_file).status, 0);
+    assert_eq!(std::fs::read_to_string(workspace.path("r.jsonl")).unwrap(), run.out);
+    assert_eq!(workspace.run(to_file).status, 2, "the file is there");
     let replay = workspace.run("simulate --from r.jsonl -f shop.yaml -o json");
     assert_eq!(replay.status, 0, "{replay:?}");
     assert_eq!(replay.json()["waiting"]["podsBound"], 1);
