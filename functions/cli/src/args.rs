@@ -299,7 +299,7 @@ pub(crate) struct SettingsArgs {
         hide_default_value = true,
         value_parser = feature_gates
     )]
-    feature_gates: FeatureGates,
+    feature_gates: GivenGates,
     /// What becomes of preferences of pods
     #[arg(long, value_enum, default_value_t = PreferencePolicyArg::Respect)]
     preference_policy: PreferencePolicyArg,
@@ -333,9 +333,38 @@ impl SettingsArgs {
         self.settings_with(SearchEffortArg::Full)
     }
 
+    /// The arguments that give the same settings once more.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let Self {
+            feature_gates: GivenGates { text, gates: _ },
+            preference_policy,
+            min_values_policy,
+            search_effort,
+            cluster,
+            region,
+            scheduler_config,
+        } = self;
+        let is_default = *preference_policy == PreferencePolicyArg::Respect;
+        let preference_policy = typed(preference_policy).filter(|_| !is_default);
+        let is_default = *min_values_policy == MinValuesPolicyArg::Strict;
+        let min_values_policy = typed(min_values_policy).filter(|_| !is_default);
+        let scheduler_config = scheduler_config.as_ref().map(|own| own.display().to_string());
+        let given = [
+            ("--feature-gates", Some(text.clone()).filter(|own| !own.is_empty())),
+            ("--preference-policy", preference_policy),
+            ("--min-values-policy", min_values_policy),
+            ("--search-effort", search_effort.as_ref().and_then(typed)),
+            ("--cluster", cluster.clone()),
+            ("--region", region.clone()),
+            ("--scheduler-config", scheduler_config),
+        ];
+        let given = given.into_iter().filter_map(|(flag, value)| Some([flag.to_owned(), value?]));
+        given.flatten().collect()
+    }
+
     fn settings_with(&self, default_effort: SearchEffortArg) -> Settings {
         Settings {
-            feature_gates: self.feature_gates,
+            feature_gates: self.feature_gates.gates,
             preference_policy: match self.preference_policy {
                 PreferencePolicyArg::Respect => PreferencePolicy::Respect,
                 PreferencePolicyArg::Ignore => PreferencePolicy::Ignore,
@@ -352,8 +381,21 @@ impl SettingsArgs {
     }
 }
 
-fn feature_gates(text: &str) -> Result<FeatureGates, domain::settings::FeatureGateError> {
-    FeatureGates::default().with(text)
+/// `--feature-gates`, as typed and as meant.
+#[derive(Clone, Debug)]
+struct GivenGates {
+    text: String,
+    gates: FeatureGates,
+}
+
+fn feature_gates(text: &str) -> Result<GivenGates, domain::settings::FeatureGateError> {
+    let gates = FeatureGates::default().with(text)?;
+    Ok(GivenGates { text: text.to_owned(), gates })
+}
+
+/// The name under which a value is typed.
+fn typed(value: &impl ValueEnum) -> Option<String> {
+    value.to_possible_value().map(|own| own.get_name().to_owned())
 }
 
 /// `--preference-policy`, in Karpenter's words.

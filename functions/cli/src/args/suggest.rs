@@ -27,7 +27,7 @@ pub(crate) struct SuggestArgs {
     #[arg(
         long,
         value_name = "N",
-        default_value_t = 3,
+        default_value_t = Self::SEEDS,
         value_parser = clap::value_parser!(u16).range(1..=1000)
     )]
     pub(crate) seeds: u16,
@@ -38,7 +38,12 @@ pub(crate) struct SuggestArgs {
     #[arg(long, value_name = "NAME", default_value = "UTC")]
     pub(crate) timezone: String,
     /// On how many recorded days a peak must have come
-    #[arg(long, value_name = "DAYS", default_value_t = 3)]
+    #[arg(
+        long,
+        value_name = "DAYS",
+        default_value_t = Self::PERIODS,
+        value_parser = clap::value_parser!(u16).range(1..)
+    )]
     pub(crate) periods: u16,
     /// Only what these are called, as the suggestions say in parentheses
     #[arg(long, value_name = "NAME", num_args = 1..)]
@@ -48,6 +53,13 @@ pub(crate) struct SuggestArgs {
     pub(crate) output: SuggestFormat,
     #[command(flatten)]
     pub(crate) settings: SettingsArgs,
+}
+
+impl SuggestArgs {
+    /// How many seeds where nothing is said.
+    pub(crate) const SEEDS: u16 = 3;
+    /// On how many recorded days a peak must have come where nothing is said.
+    pub(crate) const PERIODS: u16 = 3;
 }
 
 /// How to print suggestions.

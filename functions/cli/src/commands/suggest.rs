@@ -1,5 +1,7 @@
 //! `outrigger suggest`: candidates from what a recording holds, each replayed before it is shown.
 
+mod again;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -43,7 +45,7 @@ pub(crate) fn run(args: &SuggestArgs) -> Result<Status, CommandError> {
     let found = look(&replays, &terms, args)?;
     let output = match args.output {
         SuggestFormat::Text => {
-            text::suggestions::suggestions(&found, &args.recording, Canvas::of_stdout())?
+            text::suggestions::suggestions(&found, &again::commands(args), Canvas::of_stdout())?
         }
         SuggestFormat::Json => json(&SuggestionsDocument::new(&found))?,
         SuggestFormat::Yaml => manifests::to_yaml(&found.manifests())?,

@@ -18,10 +18,10 @@ use crate::view::suggestions::{FIGURES, Figure, Suggestion, Suggestions, Togethe
 /// Lines around a change that are shown.
 const CONTEXT_LINES: usize = 2;
 
-/// The whole answer. `recording` is what it was called on the command line.
+/// The whole answer, with the commands that give it once more and replay it.
 pub(crate) fn suggestions(
     own: &Suggestions,
-    recording: &str,
+    commands: &[String],
     canvas: Canvas,
 ) -> Result<String, PrintError> {
     let mut page = Page::new(canvas);
@@ -39,7 +39,7 @@ pub(crate) fn suggestions(
         together(&mut page, all, own);
     }
     if !own.suggested.is_empty() {
-        apply(&mut page, own, recording);
+        apply(&mut page, own, commands);
     }
     rest(&mut page, own);
     Ok(page.into_text())
@@ -225,19 +225,16 @@ fn together(page: &mut Page, all: &Together, own: &Suggestions) {
     }
 }
 
-fn apply(page: &mut Page, own: &Suggestions, recording: &str) {
+fn apply(page: &mut Page, own: &Suggestions, commands: &[String]) {
     let has_manifests = own.suggested.iter().any(|own| !own.candidate.manifests.is_empty());
     if !has_manifests {
         return;
     }
     page.line("");
     page.line("To apply them, or to replay them yourself:");
-    page.line(format!("  outrigger suggest {recording} -o yaml > suggested.yaml"));
-    let seeds = own.before.runs.len();
-    let first = own.before.runs.first().map_or(0, |run| run.seed);
-    page.line(format!(
-        "  outrigger simulate --from {recording} -f suggested.yaml --seeds {seeds} --seed {first}"
-    ));
+    for command in commands {
+        page.line(format!("  {command}"));
+    }
 }
 
 fn rest(page: &mut Page, own: &Suggestions) {
