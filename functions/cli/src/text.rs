@@ -5,6 +5,7 @@
 
 pub(crate) mod age;
 pub(crate) mod bar;
+pub(crate) mod bundled;
 pub(crate) mod catalog;
 pub(crate) mod comparison;
 mod cost_split;

@@ -5,6 +5,7 @@
 //! says the unit, and when a field is absent or `null`.
 
 pub(crate) mod basis;
+pub(crate) mod bundled;
 pub(crate) mod claim;
 mod code;
 mod committed;

@@ -47,6 +47,8 @@ pub(crate) enum DocumentKind {
     PlanUntilStable,
     /// Settings that a recording speaks for, each replayed
     Suggestions,
+    /// The bundled scenarios and recordings
+    BundledList,
 }
 
 impl DocumentKind {
@@ -69,6 +71,7 @@ impl DocumentKind {
             Self::Recording => "outrigger record …, each line",
             Self::ClusterUse => "outrigger top -o json",
             Self::Suggestions => "outrigger suggest RECORDING -o json",
+            Self::BundledList => "outrigger simulate --list -o json",
             Self::PlanUntilStable => "outrigger plan --until-stable -f FILE -o json",
         }
     }

@@ -1,6 +1,7 @@
 //! `outrigger simulate`, and the quick start: the functions driven through simulated time.
 
-use comfy_table::{Cell, Color};
+use std::collections::BTreeSet;
+
 use domain::Text;
 use domain::settings::Settings;
 use simulation::history::History;
@@ -8,6 +9,7 @@ use simulation::report::Report;
 use simulation::scenario::{CatalogChoice, Scenario};
 use simulation::{Recorded, RecordingTerms, Traced};
 
+use crate::args::recording::{NamedFile, ReplayArgs};
 use crate::args::{OutputFormat, SimulateArgs};
 use crate::bundled::{self, Bundled};
 use crate::commands::CommandError;
@@ -19,9 +21,9 @@ use crate::commands::series;
 use crate::console::{self, Progress};
 use crate::status::Status;
 use crate::terminal::Canvas;
-use crate::text::layout::{table_text, wrapping_table};
 use crate::view::comparison::VariantRun;
 use crate::view::series::Series;
+use crate::wire::bundled::{BundledDocument, BundledListDocument};
 use crate::wire::comparison::ComparisonDocument;
 use crate::wire::json;
 use crate::wire::series::SeriesDocument;
@@ -30,6 +32,7 @@ use crate::{html, text};
 
 /// Runs the scenario or replays the recording of the arguments, or lists the bundled ones.
 pub(crate) fn run(args: &SimulateArgs) -> Result<Status, CommandError> {
+    check_together(&args.replay)?;
     let Replays { mut cases, has_problems } = match (&args.replay.from, &args.scenario) {
         (Some(recording), _) => replay::scenarios(recording, args)?,
         (None, Some(wanted)) => {
@@ -38,7 +41,7 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Status, CommandError> {
             Replays { cases: vec![(name, scenario)], has_problems: false }
         }
         (None, None) => {
-            console::write(&list()?)?;
+            console::write(&list(args.output)?)?;
             return Ok(Status::Done);
         }
     };
@@ -62,10 +65,36 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Status, CommandError> {
     } else {
         match cases.as_slice() {
             [(_, only)] if only.variants.is_empty() => single(only.clone(), args)?,
+            _ if args.replay.record.is_some() => return Err(several_to_record(&cases)),
             _ => compare(&in_variants(&cases), args)?,
         }
     };
     Ok(if has_problems { Status::BadInput } else { status })
+}
+
+/// Refuses arguments that say nothing together.
+fn check_together(args: &ReplayArgs) -> Result<(), CommandError> {
+    let ReplayArgs { compare, record, pseudonyms, .. } = args;
+    if pseudonyms.pseudonyms.is_some() && record.is_none() {
+        let why = "--pseudonyms is of recordings: it needs --record FILE";
+        return Err(CommandError::Usage(why.to_owned()));
+    }
+    let mut names = BTreeSet::new();
+    match compare.iter().find(|own| !names.insert(&own.name)) {
+        Some(NamedFile { name, .. }) => {
+            Err(CommandError::Usage(format!("--compare {name}=…: two runs have this name")))
+        }
+        None => Ok(()),
+    }
+}
+
+fn several_to_record(cases: &[(Text, Scenario)]) -> CommandError {
+    let variants = cases.iter().flat_map(|(_, scenario)| &scenario.variants);
+    let names: Vec<&str> = variants.map(|own| &*own.name).collect();
+    CommandError::Usage(format!(
+        "--record is of one run, and the scenario has variants: choose one with --variant, of {}",
+        names.join(", ")
+    ))
 }
 
 /// Every variant of every case, under the name of both where there are several of both.
@@ -234,17 +263,27 @@ fn trace(
         .map_err(|source| SimulateError::Unusable { name, source })
 }
 
-/// The bundled scenarios and recordings, one line each.
-fn list() -> Result<String, SimulateError> {
-    let mut table = wrapping_table(Canvas::of_stdout());
+/// The bundled scenarios and recordings.
+fn list(output: OutputFormat) -> Result<String, CommandError> {
+    let mut scenarios = Vec::new();
     for Bundled { name, text } in bundled::ALL {
-        let scenario = scenario::parse(name, text)?;
-        table.add_row([Cell::new(name).fg(Color::DarkCyan), Cell::new(&scenario.about)]);
+        let about = scenario::parse(name, text)?.about;
+        scenarios.push(BundledDocument { name, about });
     }
+    let mut recordings = Vec::new();
     for Bundled { name, text } in bundled::RECORDINGS {
-        let recording = recording::read(name, text).map_err(ReplayError::from)?.recording;
-        let about = format!("--from {name}: {}", recording.header.about.unwrap_or_default());
-        table.add_row([Cell::new(name).fg(Color::DarkCyan), Cell::new(about)]);
+        let recording = recording::read(name, text).map_err(ReplayError::from);
+        let recording = recording.map_err(SimulateError::from)?.recording;
+        let about = recording.header.about.unwrap_or_default().into();
+        recordings.push(BundledDocument { name, about });
     }
-    Ok(format!("{}\n", table_text(&table)))
+    match output {
+        OutputFormat::Text => {
+            Ok(text::bundled::bundled(&scenarios, &recordings, Canvas::of_stdout()))
+        }
+        OutputFormat::Json => Ok(json(&BundledListDocument::new(scenarios, recordings))?),
+        OutputFormat::Html => {
+            Err(CommandError::Usage("--list has no page: -o text or -o json".to_owned()))
+        }
+    }
 }

@@ -9,6 +9,7 @@ use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value};
 use strum::VariantArray as _;
 
+use super::bundled::BundledListDocument;
 use super::comparison::ComparisonDocument;
 use super::diff::DiffDocument;
 use super::explanation::{NodeDocument, PodDocument};
@@ -38,6 +39,7 @@ pub(crate) fn of(kind: DocumentKind) -> Schema {
         DocumentKind::ClusterUse => of_printed::<TopDocument>(),
         DocumentKind::PlanUntilStable => of_printed::<UntilStableDocument>(),
         DocumentKind::Suggestions => of_printed::<SuggestionsDocument>(),
+        DocumentKind::BundledList => of_printed::<BundledListDocument>(),
     }
 }
 

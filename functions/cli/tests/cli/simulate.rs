@@ -156,6 +156,34 @@ fn a_scenario_can_be_run_in_another_region() {
 }
 
 #[test]
+fn what_cannot_be_recorded_is_refused_and_no_file_is_left() {
+    let workspace = Workspace::with(&[]);
+    for (line, said) in [
+        ("simulate evening-ahead --record run.jsonl", "choose one with --variant"),
+        ("simulate consolidation --pseudonyms key", "it needs --record"),
+        ("simulate --from shop --compare a=x.yaml --compare a=y.yaml", "two runs have this name"),
+    ] {
+        let run = workspace.run(line);
+        assert_eq!((run.status, &*run.out), (2, ""), "{line}: {run:?}");
+        assert!(run.err.contains(said), "{line}: {run:?}");
+    }
+    assert!(!workspace.path("run.jsonl").exists());
+}
+
+#[test]
+fn scripts_get_the_list_of_what_is_bundled_as_one_document() {
+    let workspace = Workspace::with(&[]);
+    let list = workspace.run("simulate --list -o json").json();
+    let names = |field: &str| -> Vec<String> {
+        let all = list[field].as_array().unwrap();
+        all.iter().map(|own| own["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names("scenarios"), BUNDLED);
+    assert_eq!(names("recordings"), ["openb", "shop"]);
+    assert_eq!(workspace.run("simulate --list -o html").status, 2);
+}
+
+#[test]
 fn an_expectation_that_does_not_hold_is_a_failure() {
     let wrong = SCENARIO.replace("running: 3", "running: 4");
     let workspace = Workspace::with(&[("scenario.yaml", &wrong), ("shop.yaml", SHOP)]);
