@@ -145,6 +145,7 @@ fn run_through(
 impl Simulation {
     fn new(scenario: Scenario, settings: &Settings, core: Core) -> Result<Self, ScenarioError> {
         check_marks(&scenario)?;
+        check_moments(&scenario)?;
         let settings = scenario.settings.applied_to(settings);
         let supply = match &scenario.catalog {
             CatalogChoice::Given(types) => Supply::Fixed((**types).clone()),
@@ -211,6 +212,19 @@ fn check_marks(scenario: &Scenario) -> Result<(), ScenarioError> {
                 let expectation = expectation.what.to_string().into();
                 return Err(ScenarioError::UnknownMark { expectation, mark: mark.clone() });
             }
+        }
+    }
+    Ok(())
+}
+
+/// An expectation of a moment that never comes would hold by accident. Files are checked as they
+/// are read: a scenario that is run over a recording ends when that does.
+fn check_moments(scenario: &Scenario) -> Result<(), ScenarioError> {
+    let duration = scenario.duration;
+    for expectation in &scenario.expectations {
+        if let Some(at) = expectation.at.filter(|at| *at > duration) {
+            let expectation = expectation.what.to_string().into();
+            return Err(ScenarioError::AfterTheEnd { expectation, at, duration });
         }
     }
     Ok(())

@@ -244,6 +244,16 @@ pub enum ScenarioError {
         /// The mark.
         mark: Text,
     },
+    /// It expects something after its end.
+    #[error("expectation {expectation:?} is of {at:#}, after the end: it lasts {duration:#}")]
+    AfterTheEnd {
+        /// The expectation.
+        expectation: Text,
+        /// When, from the start.
+        at: SignedDuration,
+        /// How long the scenario lasts.
+        duration: SignedDuration,
+    },
     /// It scales, deletes or interrupts what is not there.
     #[error("at {at:#} there is no {what}")]
     NotThere {

@@ -103,10 +103,18 @@ pub struct Range {
 impl Range {
     fn of(field: Field<'_>) -> Self {
         let exact = field.get("count").count();
-        let min = exact.or_else(|| field.get("min").count());
-        let max = exact.or_else(|| field.get("max").count());
+        let (min, max) = (field.get("min").count(), field.get("max").count());
+        if exact.is_some() && (min.is_some() || max.is_some()) {
+            field.note(Problem::rule("count says it: neither min nor max is needed"));
+        }
+        let (min, max) = (exact.or(min), exact.or(max));
         if min.is_none() && max.is_none() {
             field.note(Problem::rule("it needs count, min or max"));
+        }
+        if let (Some(min), Some(max)) = (min, max)
+            && min > max
+        {
+            field.note(Problem::rule(format!("no number is at least {min} and at most {max}")));
         }
         Self { min: min.unwrap_or(0), max: max.unwrap_or(u32::MAX) }
     }
@@ -157,7 +165,11 @@ pub(super) fn read(field: Field<'_>) -> Option<Expectation> {
         "hourlyUsd" => hourly(body),
         "costUsd" => with(body, &["min", "max"], |body| {
             let figure = |key| usd(body.get(key)).map(UsdPerHour::nanos);
-            Expected::Cost(figure("min"), figure("max"))
+            let (min, max) = (figure("min"), figure("max"));
+            if min.is_none() && max.is_none() {
+                body.note(Problem::rule("it needs min or max"));
+            }
+            Expected::Cost(min, max)
         }),
         "pods" => pods(body),
         "waiting" => {
@@ -218,7 +230,11 @@ fn hourly(body: Field<'_>) -> Expected {
             .map(PriceBound::Figure)
             .or_else(|| body.get(mark).text().map(PriceBound::Mark))
     };
-    Expected::Hourly { above: bound("min", "greaterThan"), below: bound("max", "lessThan") }
+    let (above, below) = (bound("min", "greaterThan"), bound("max", "lessThan"));
+    if above.is_none() && below.is_none() {
+        body.note(Problem::rule("it needs min, max, lessThan or greaterThan"));
+    }
+    Expected::Hourly { above, below }
 }
 
 fn pods(body: Field<'_>) -> Expected {
@@ -226,7 +242,10 @@ fn pods(body: Field<'_>) -> Expected {
     let counts = [("running", PodCount::Running), ("pending", PodCount::Pending)]
         .into_iter()
         .filter_map(|(key, count)| Some((count, range_or_count(body.get(key))?)))
-        .collect();
+        .collect::<Vec<_>>();
+    if !body.get("running").exists() && !body.get("pending").exists() {
+        body.note(Problem::rule("it needs running or pending"));
+    }
     Expected::Pods { workload: body.get("workload").text(), counts }
 }
 

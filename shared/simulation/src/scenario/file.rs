@@ -167,7 +167,7 @@ fn scenario(root: Field<'_>, folder: &mut Folder<'_>) -> Option<Scenario> {
     let name = root.get("metadata").get("name").required().text().unwrap_or_default();
     let spec = root.get("spec").required();
     spec.only(&SPEC_FIELDS);
-    let seed = spec.get("seed").integer().unwrap_or(0);
+    let seed = seed(spec.get("seed"));
     let (timeline, manifests) = timeline(spec.get("timeline"), folder);
     let last = timeline.iter().map(|step| step.at).max().unwrap_or_default();
     let length = spec.get("duration").required().parsed(duration).unwrap_or_default();
@@ -180,7 +180,7 @@ fn scenario(root: Field<'_>, folder: &mut Folder<'_>) -> Option<Scenario> {
         about: spec.get("about").text().unwrap_or_default(),
         start,
         duration: length,
-        seed: u64::from_ne_bytes(seed.to_ne_bytes()),
+        seed,
         catalog: catalog_choice(spec, folder)?,
         own_scheduler: own_scheduler(spec, folder),
         provisioning: spec
@@ -202,8 +202,8 @@ fn scenario(root: Field<'_>, folder: &mut Folder<'_>) -> Option<Scenario> {
         ec2: Ec2Behaviour::default(),
         every_run: false,
         timeline,
-        expectations: expectations(spec),
-        variants: variants(spec.get("variants"), folder),
+        expectations: expectations(spec, length),
+        variants: variants(spec.get("variants"), folder, length),
         replay: None,
         manifests,
         warnings: Vec::new(),
@@ -239,11 +239,28 @@ fn own_scheduler(spec: Field<'_>, folder: &mut Folder<'_>) -> Option<SchedulerCo
     }
 }
 
-fn expectations(field: Field<'_>) -> Vec<Expectation> {
-    field.get("expect").items().filter_map(expectation::read).collect()
+fn seed(field: Field<'_>) -> u64 {
+    let seed = field.integer().map(u64::try_from);
+    if let Some(Err(_)) = seed {
+        field.note_rule("a seed is not negative");
+    }
+    seed.and_then(Result::ok).unwrap_or(0)
 }
 
-fn variants(list: Field<'_>, folder: &mut Folder<'_>) -> Vec<Variant> {
+/// What is expected of a scenario that lasts so long.
+fn expectations(field: Field<'_>, length: SignedDuration) -> Vec<Expectation> {
+    let mut expectations = Vec::new();
+    for item in field.get("expect").items() {
+        let Some(expectation) = expectation::read(item) else { continue };
+        if expectation.at.is_some_and(|at| at > length) {
+            item.get("at").note_rule("the scenario ends before");
+        }
+        expectations.push(expectation);
+    }
+    expectations
+}
+
+fn variants(list: Field<'_>, folder: &mut Folder<'_>, length: SignedDuration) -> Vec<Variant> {
     let mut variants: Vec<Variant> = Vec::new();
     for item in list.items() {
         item.only(&["name", "apply", "expect"]);
@@ -253,7 +270,8 @@ fn variants(list: Field<'_>, folder: &mut Folder<'_>) -> Vec<Variant> {
         }
         let objects = folder.objects(item.get("apply"));
         let manifests = std::mem::take(&mut folder.manifests);
-        variants.push(Variant { name, objects, manifests, expectations: expectations(item) });
+        let expectations = expectations(item, length);
+        variants.push(Variant { name, objects, manifests, expectations });
     }
     variants
 }
@@ -364,7 +382,14 @@ fn faults(field: Field<'_>) -> Faults {
         "eventsLatePerMille",
         "callMillisMax",
     ]);
-    let share = |key| field.get(key).count().unwrap_or(0);
+    let count = |key| field.get(key).count().unwrap_or(0);
+    let share = |key| {
+        let share = count(key);
+        if share > 1000 {
+            field.get(key).note_rule("it is a number of cases in a thousand, from 0 to 1000");
+        }
+        share
+    };
     Faults {
         throttled_per_mille: share("throttledPerMille"),
         answers_lost_per_mille: share("answersLostPerMille"),
@@ -373,7 +398,7 @@ fn faults(field: Field<'_>) -> Faults {
         crash_after_call: field.get("crashAfterCall").count().map(u64::from),
         events_doubled_per_mille: share("eventsDoubledPerMille"),
         events_late_per_mille: share("eventsLatePerMille"),
-        call_millis_max: share("callMillisMax"),
+        call_millis_max: count("callMillisMax"),
     }
 }
 

@@ -146,6 +146,35 @@ fn errors_have_file_and_line() {
 }
 
 #[test]
+fn what_is_expected_after_the_end_is_an_error() {
+    let late = error(
+        "  duration: 10m\n  expect:\n  - {at: 10m, nodes: {count: 0}}\n  - {at: 20m, nodes: {count: 0}}\n",
+    );
+    assert_eq!(late, "the scenario ends before (t.yaml:8, object t, field spec.expect[1].at)");
+    let of_variant = error(
+        "  duration: 10m\n  variants:\n  - {name: a, expect: [{at: 11m, zones: {count: 0}}]}\n",
+    );
+    assert!(of_variant.contains("spec.variants[0].expect[0].at"), "{of_variant}");
+}
+
+#[test]
+fn values_that_mean_nothing_are_errors() {
+    for (spec, expected) in [
+        ("  seed: -3\n", "a seed is not negative (t.yaml:6"),
+        ("  faults: {launchesFailedPerMille: 1001}\n", "from 0 to 1000 (t.yaml:6"),
+        ("  faults: {throttledPerMille: 1300}\n", "field spec.faults.throttledPerMille"),
+        ("  expect: [{nodes: {min: 5, max: 3}}]\n", "no number is at least 5 and at most 3"),
+        ("  expect: [{zones: {count: 1, min: 2}}]\n", "neither min nor max is needed"),
+        ("  expect: [{pods: {workload: web}}]\n", "it needs running or pending"),
+        ("  expect: [{hourlyUsd: {}}]\n", "it needs min, max, lessThan or greaterThan"),
+        ("  expect: [{costUsd: {}}]\n", "it needs min or max"),
+    ] {
+        let error = error(&format!("  duration: 1m\n{spec}"));
+        assert!(error.contains(expected), "{spec}: {error}");
+    }
+}
+
+#[test]
 fn a_scenario_that_would_not_end_is_an_error_that_names_the_limit() {
     let error = error(
         "  start: 9990-01-01T00:00:00Z
