@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use domain::Text;
 use domain::instance_type::{CapacityType, Pricing};
+use domain::label;
 use domain::money::UsdPerHour;
+use domain::node::Node;
 
 use crate::price;
 
@@ -59,6 +61,17 @@ impl CatalogOptions {
             pricing: price::pricing(region),
             spot_prices: None,
         }
+    }
+
+    /// The same where nodes run: what they are is sold in their zones.
+    #[must_use]
+    pub fn with_running<'n>(mut self, nodes: impl IntoIterator<Item = &'n Node>) -> Self {
+        let pairs = nodes.into_iter().filter_map(|node| {
+            let own = |key: &str| node.labels.get(key).cloned();
+            Some((own(label::INSTANCE_TYPE)?, own(label::ZONE)?))
+        });
+        self.running.extend(pairs);
+        self
     }
 }
 

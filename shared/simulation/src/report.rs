@@ -1,6 +1,7 @@
 //! What a simulated run was like: what happened and why, the nodes, the cost, and whether it was as
 //! expected. Plain values; the command line renders them.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use domain::instance_type::{CapacityType, Pricing};
@@ -53,6 +54,12 @@ impl Report {
     /// Every expectation holds, and nothing happened that must never happen.
     pub fn is_as_expected(&self) -> bool {
         self.violations.is_empty() && self.expectations.iter().all(ExpectationOutcome::holds)
+    }
+
+    /// Names of nodes that no price is known of, in any view: no dollar figure counts them.
+    pub fn without_price(&self) -> BTreeSet<&Text> {
+        let rows = self.views.iter().flat_map(|view| &view.nodes);
+        rows.filter(|row| row.price.is_none()).map(|row| &row.name).collect()
     }
 
     /// The view of a moment.

@@ -26,8 +26,10 @@ use std::collections::BTreeMap;
 use catalog::CatalogOptions;
 use controllers::core::Core;
 use domain::money::UsdPerHour;
+use domain::node::Node;
 use domain::settings::Settings;
 use domain::{SignedDuration, Text, Timestamp};
+use manifests::Object;
 
 use crate::ec2::Supply;
 use crate::history::History;
@@ -150,7 +152,7 @@ impl Simulation {
         let supply = match &scenario.catalog {
             CatalogChoice::Given(types) => Supply::Fixed((**types).clone()),
             CatalogChoice::Region(region) => {
-                let options = CatalogOptions::of(region);
+                let options = CatalogOptions::of(region).with_running(nodes_of(&scenario));
                 Supply::Catalog(Box::new(catalog::embedded_in(region)?), Box::new(options))
             }
         };
@@ -228,6 +230,14 @@ fn check_moments(scenario: &Scenario) -> Result<(), ScenarioError> {
         }
     }
     Ok(())
+}
+
+/// Nodes that are there when a scenario applies them.
+fn nodes_of(scenario: &Scenario) -> impl Iterator<Item = &Node> {
+    scenario.applied().filter_map(|object| match object {
+        Object::Node(node) => Some(node),
+        _ => None,
+    })
 }
 
 struct Simulation {

@@ -9,7 +9,7 @@ use crate::html::node_table::node_table;
 use crate::html::page::{Page, figure, fold};
 use crate::text::age::exact;
 use crate::text::paint::Role;
-use crate::text::simulation::{distinct_views, moment_title, role, since_start};
+use crate::text::simulation::{distinct_views, moment_title, role, since_start, without_price};
 use crate::view::money::{Dollars, Monthly};
 use crate::view::node_row::NodeRow;
 use crate::view::pod_names::counted;
@@ -25,7 +25,11 @@ pub(crate) fn simulation(report: &Report, history: &History) -> Result<String, s
     let lead = html! {
         p.about { (report.about) }
         (figures(report))
-        p.soft { "Dollars are " (PriceNote::from(report)) "." }
+        p.soft {
+            "Dollars are " (PriceNote::from(report))
+            @if let Some(unpriced) = without_price(report) { ", " (unpriced) }
+            "."
+        }
         @if !report.is_as_expected() {
             h2.bad { "Not as expected" }
             (expectations(&report.expectations))

@@ -1,13 +1,11 @@
 //! Instance types of a snapshot: of a catalogue in a file, or of the embedded one.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use catalog::price::PRICED_REGION;
 use catalog::{Catalog, CatalogOptions};
 use domain::Text;
 use domain::instance_type::InstanceTypes;
-use domain::label;
 use domain::node_class::Ec2NodeClass;
 use domain::snapshot::ClusterSnapshot;
 
@@ -61,8 +59,8 @@ pub(super) fn take_embedded(
     catalog: Catalog,
     wanted: Option<&str>,
 ) -> Result<Chosen, SnapshotError> {
-    let (mut options, chosen) = choose(&catalog, region::of_objects(snapshot).as_ref(), wanted)?;
-    options.running = running(snapshot);
+    let (options, chosen) = choose(&catalog, region::of_objects(snapshot).as_ref(), wanted)?;
+    let options = options.with_running(&snapshot.objects.nodes);
     let catalog = catalog.priced_in(&options.region);
     snapshot.instance_types = catalog.instance_types(&snapshot.objects.node_classes, &options);
     Ok(chosen)
@@ -85,8 +83,7 @@ pub(super) fn take_fetched(
     let options = CatalogOptions {
         pricing: catalogue.pricing(),
         spot_prices: catalogue.spot_prices.clone(),
-        running: running(snapshot),
-        ..CatalogOptions::of(&catalogue.region)
+        ..CatalogOptions::of(&catalogue.region).with_running(&snapshot.objects.nodes)
     };
     let node_classes = &snapshot.objects.node_classes;
     snapshot.instance_types = catalogue.catalog.instance_types(node_classes, &options);
@@ -120,15 +117,6 @@ fn choose(
     let region = wanted.or(said.map(|said| &*said.name));
     let options = region.map_or_else(CatalogOptions::default, CatalogOptions::of);
     Ok((options, Chosen { said_by, warnings }))
-}
-
-/// Types and zones of the nodes that are there.
-fn running(snapshot: &ClusterSnapshot) -> BTreeSet<(Text, Text)> {
-    let labels = snapshot.objects.nodes.iter().map(|node| &node.labels);
-    let pairs = labels.filter_map(|labels| {
-        Some((labels.get(label::INSTANCE_TYPE)?.clone(), labels.get(label::ZONE)?.clone()))
-    });
-    pairs.collect()
 }
 
 /// Gives a snapshot the types of a catalogue that was given. A catalogue that names no region is
@@ -182,6 +170,8 @@ fn other_regions(said: &Region, wanted: Option<&str>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use domain::label;
+
     use super::*;
     use crate::testing;
 
@@ -236,7 +226,7 @@ mod tests {
     fn the_embedded_catalogue_is_that_of_the_nodes_region() {
         let mut snapshot = testing::snapshot();
         for node in &mut snapshot.objects.nodes {
-            node.labels.insert(domain::label::REGION.into(), "ap-northeast-2".into());
+            node.labels.insert(label::REGION.into(), "ap-northeast-2".into());
         }
         let catalog = catalog::embedded().unwrap();
         let chosen = take_embedded(&mut snapshot, catalog.clone(), None).unwrap();

@@ -184,8 +184,19 @@ fn cost(page: &mut Page, report: &Report) {
         exact(longest),
         exact(longest_after_eviction)
     ));
+    if let Some(unpriced) = without_price(report) {
+        page.faint(format!("  {unpriced}"));
+    }
     page.faint(format!("  {}", PriceNote::from(report)));
     page.line("");
+}
+
+/// Which nodes no dollar figure counts; `None` where all have a price.
+pub(crate) fn without_price(report: &Report) -> Option<String> {
+    let names: Vec<&str> = report.without_price().into_iter().map(|own| &**own).collect();
+    let nodes = counted(names.len(), "node");
+    (!names.is_empty())
+        .then(|| format!("without {nodes} that the catalogue does not price: {}", names.join(", ")))
 }
 
 fn expectations(page: &mut Page, expectations: &[ExpectationOutcome]) {
@@ -230,6 +241,17 @@ mod tests {
         let text = simulation(&report, Canvas::PLAIN);
         let line = "  EC2 took back 3 instances, which cost $0.12 as their NodePools count it.";
         assert!(text.contains(line), "{text}");
+    }
+
+    #[test]
+    fn a_run_names_nodes_that_no_price_is_known_of() {
+        let mut report = testing::report();
+        assert!(!simulation(&report, Canvas::PLAIN).contains("does not price"));
+        report.views[0].nodes[0].price = None;
+        let name = report.views[0].nodes[0].name.clone();
+        let text = simulation(&report, Canvas::PLAIN);
+        let line = format!("  without 1 node that the catalogue does not price: {name}\n");
+        assert!(text.contains(&line), "{text}");
     }
 
     #[test]

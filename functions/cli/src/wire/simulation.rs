@@ -53,6 +53,8 @@ pub(crate) struct SimulationDocument {
     /// The cluster after the first step of the timeline, at the most expensive moment and at the
     /// end.
     views: Vec<ViewDocument>,
+    /// Names of nodes that no price is known of: no dollar figure counts them.
+    left_out: Vec<Text>,
     /// The region that was simulated; absent where the catalogue says none.
     #[serde(skip_serializing_if = "Option::is_none")]
     region: Option<Text>,
@@ -138,6 +140,7 @@ impl SimulationDocument {
                 peak_hourly_usd: cost.peak_hourly.to_f64(),
                 final_hourly_usd: cost.final_hourly.to_f64(),
             },
+            left_out: report.without_price().into_iter().cloned().collect(),
             region: region.clone(),
             catalog: options.catalog(),
             pricing: (&PriceNote::from(report)).into(),

@@ -269,6 +269,15 @@ fn listed(errors: &[ManifestError]) -> String {
 }
 
 impl Scenario {
+    /// All objects that the timeline applies.
+    pub fn applied(&self) -> impl Iterator<Item = &Object> {
+        let applied = self.timeline.iter().filter_map(|step| match &step.action {
+            Action::Apply(objects) => Some(objects),
+            _ => None,
+        });
+        applied.flatten()
+    }
+
     /// The scenario as a variant of it runs.
     pub fn in_variant(&self, variant: &Variant) -> Self {
         let Variant { name: _, objects, manifests, expectations } = variant;

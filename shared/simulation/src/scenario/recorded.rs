@@ -105,11 +105,7 @@ impl Scenario {
 
     /// Whether any NodePool is ever applied.
     pub fn has_node_pool(&self) -> bool {
-        let is_pool = |object: &Object| matches!(object, Object::NodePool(_));
-        self.timeline.iter().any(|step| match &step.action {
-            Action::Apply(objects) => objects.iter().any(is_pool),
-            _ => false,
-        })
+        self.applied().any(|object| matches!(object, Object::NodePool(_)))
     }
 }
 
