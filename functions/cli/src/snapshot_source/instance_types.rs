@@ -132,7 +132,9 @@ pub(super) fn take_given(
     match (&types.region, wanted) {
         (Some(own), Some(wanted)) if **own != *wanted => warnings
             .push(format!("--region {wanted} has no effect: the catalogue is of region {own}")),
-        (Some(_), _) => {}
+        (Some(own), _) => {
+            warnings.extend(said.as_ref().and_then(|said| other_regions(said, Some(own))));
+        }
         (None, Some(wanted)) => {
             types.region = Some(wanted.into());
             said_by = SaidBy::Option;
@@ -195,6 +197,19 @@ mod tests {
         assert_eq!(said_by, SaidBy::Catalog);
         assert!(warnings[0].contains("the catalogue is of region us-east-1"), "{warnings:?}");
         assert_eq!(snapshot.instance_types.region.as_deref(), Some("us-east-1"));
+    }
+
+    #[test]
+    fn a_catalogue_of_another_region_than_the_nodes_is_a_warning() {
+        let mut snapshot = testing::snapshot();
+        let types = of_region(Some("ap-northeast-2"));
+        let Chosen { warnings, .. } = take_given(&mut snapshot, types, None);
+        let expected = "planning for region ap-northeast-2, while some of the nodes are elsewhere: \
+                        2 in us-east-1";
+        assert_eq!(warnings, [expected]);
+        let Chosen { warnings, .. } =
+            take_given(&mut testing::snapshot(), of_region(Some("us-east-1")), None);
+        assert!(warnings.is_empty(), "{warnings:?}");
     }
 
     #[test]
