@@ -20,7 +20,7 @@ pub(crate) mod spot_table;
 pub(crate) use adoption::adopt;
 pub(crate) use error::SnapshotError;
 pub(crate) use files::{of_objects, print_problems};
-pub(crate) use instance_types::{Chosen, catalog_file, check_region, embedded};
+pub(crate) use instance_types::{Chosen, catalog_file, embedded, region_for};
 pub(crate) use node_classes::{add_missing_node_classes, node_classes};
 pub(crate) use scheduler_config::scheduler_config_file;
 pub(crate) use source::{LoadedSnapshot, SnapshotSource};

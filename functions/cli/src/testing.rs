@@ -206,6 +206,15 @@ fn row(name: &str, used_cpu_millis: i64) -> NodeRow {
     }
 }
 
+/// List prices, and spot estimated from them.
+fn listed() -> Pricing {
+    Pricing {
+        source: PriceSource::Listed,
+        spot: PriceSource::Estimated,
+        as_of: Some("2026-07".into()),
+    }
+}
+
 /// A short run in which a node is disrupted.
 pub(crate) fn report() -> Report {
     let at = |seconds| now() + SignedDuration::from_secs(seconds);
@@ -245,11 +254,8 @@ pub(crate) fn report() -> Report {
             view(Moment::End, 900, vec![row("ip-10-0-0-1", 1400)]),
         ],
         region: Some("us-east-1".into()),
-        pricing: Pricing {
-            source: PriceSource::Listed,
-            spot: PriceSource::Estimated,
-            as_of: Some("2026-07".into()),
-        },
+        region_said_by: SaidBy::Scenario,
+        pricing: listed(),
         cost: Cost {
             total_nano_usd: 16_000_000,
             covered_nano_usd: None,

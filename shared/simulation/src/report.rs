@@ -11,6 +11,7 @@ use domain::reason::DisruptionReason;
 use domain::{SignedDuration, Text, Timestamp};
 
 use crate::invariant::Violation;
+use crate::scenario::SaidBy;
 
 /// A whole run.
 #[derive(Clone, Debug)]
@@ -34,6 +35,8 @@ pub struct Report {
     pub views: Vec<View>,
     /// The region that it ran in, where the catalogue says one.
     pub region: Option<Text>,
+    /// What says that it is this one.
+    pub region_said_by: SaidBy,
     /// Where prices come from.
     pub pricing: Pricing,
     /// What it cost.

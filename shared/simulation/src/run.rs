@@ -151,7 +151,7 @@ impl Simulation {
         let settings = scenario.settings.applied_to(settings);
         let supply = match &scenario.catalog {
             CatalogChoice::Given(types) => Supply::Fixed((**types).clone()),
-            CatalogChoice::Region(region) => {
+            CatalogChoice::Region(region, _) => {
                 let options = CatalogOptions::of(region).with_running(nodes_of(&scenario));
                 Supply::Catalog(Box::new(catalog::embedded_in(region)?), Box::new(options))
             }
@@ -356,6 +356,7 @@ impl Simulation {
             is_replay: self.scenario.replay.is_some(),
             timeline: world.journal.entries().to_vec(),
             region: world.ec2().types().region.clone(),
+            region_said_by: self.scenario.catalog.said_by(),
             pricing: world.ec2().types().pricing.clone(),
             cost: Cost {
                 total_nano_usd: world.cost_nano_usd(),

@@ -3,14 +3,15 @@
 use std::path::Path;
 
 use domain::scheduler::SchedulerConfig;
+use domain::snapshot::ClusterSnapshot;
 use manifests::Object;
-use simulation::scenario::{CatalogChoice, Scenario, ScenarioError};
+use simulation::scenario::{CatalogChoice, SaidBy, Scenario, ScenarioError};
 
 use crate::bundled::{self, Bundled};
 use crate::commands::replay_error::ReplayError;
 use crate::console;
 use crate::input::{self, InputError};
-use crate::snapshot_source::{SnapshotError, check_region, scheduler_config_file};
+use crate::snapshot_source::{SnapshotError, region_for, scheduler_config_file};
 
 /// Why a scenario cannot be simulated.
 #[derive(Debug, thiserror::Error)]
@@ -118,21 +119,41 @@ pub(crate) fn with_scheduler_config(scenario: Scenario, config: &SchedulerConfig
     scenario.with_objects(vec![Object::SchedulerConfig(config.clone())])
 }
 
-/// Sets the region of the scenario, unless it has a catalogue of its own.
-pub(crate) fn set_region(scenario: &mut Scenario, region: &str) -> Result<(), SimulateError> {
-    match &mut scenario.catalog {
-        CatalogChoice::Region(own) => {
-            check_known(region).map_err(|error| SimulateError::Region(Box::new(error)))?;
-            *own = region.into();
+/// Sets the region of the scenario: the one that is wanted, or, where neither is wanted nor the
+/// scenario says any, the one that its objects say. One with a catalogue of its own keeps that.
+/// Returns warnings.
+pub(crate) fn set_region(
+    scenario: &mut Scenario,
+    wanted: Option<&str>,
+) -> Result<Vec<String>, SimulateError> {
+    let objects = objects_of(scenario);
+    match (&mut scenario.catalog, wanted) {
+        (CatalogChoice::Given(_), Some(wanted)) => Ok(vec![format!(
+            "--region {wanted} has no effect: the scenario brings its own catalogue"
+        )]),
+        (CatalogChoice::Given(_), None) => Ok(Vec::new()),
+        (CatalogChoice::Region(_, said_by), None) if *said_by != SaidBy::Nothing => Ok(Vec::new()),
+        (CatalogChoice::Region(region, said_by), wanted) => {
+            let (own, chosen) = region_for(&objects, wanted)
+                .map_err(|error| SimulateError::Region(Box::new(error)))?;
+            (*region, *said_by) = (own, chosen.said_by);
+            Ok(chosen.warnings)
         }
-        CatalogChoice::Given(_) => console::warning(&format!(
-            "--region {region} has no effect: the scenario brings its own catalogue"
-        )),
     }
-    Ok(())
 }
 
-fn check_known(region: &str) -> Result<(), SnapshotError> {
-    let catalog = catalog::embedded().map_err(SnapshotError::EmbeddedCatalog)?;
-    check_region(&catalog, Some(region))
+/// The objects of a scenario that may say its region.
+fn objects_of(scenario: &Scenario) -> ClusterSnapshot {
+    let mut own = ClusterSnapshot::empty(scenario.start);
+    let of_variants = scenario.variants.iter().flat_map(|variant| &variant.objects);
+    for object in scenario.applied().chain(of_variants) {
+        match object {
+            Object::Node(node) => own.objects.nodes.push(node.clone()),
+            Object::NodeClaim(claim) => own.node_claims.push(claim.clone()),
+            Object::NodePool(pool) => own.objects.node_pools.push(pool.clone()),
+            Object::Ec2NodeClass(class) => own.objects.node_classes.push((**class).clone()),
+            _ => {}
+        }
+    }
+    own
 }

@@ -46,6 +46,7 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Status, CommandError> {
         }
     };
     let scheduler = scenario::scheduler_config(args.settings.scheduler_config.as_deref())?;
+    let mut warnings = BTreeSet::new();
     for (_, scenario) in &mut cases {
         if let Some(config) = &scheduler {
             *scenario = scenario::with_scheduler_config(scenario.clone(), config);
@@ -53,12 +54,13 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Status, CommandError> {
         if let Some(seed) = args.seed {
             scenario.seed = seed;
         }
-        if let Some(region) = &args.settings.region {
-            scenario::set_region(scenario, region)?;
-        }
+        warnings.extend(scenario::set_region(scenario, args.settings.region.as_deref())?);
         if let Some(wanted) = &args.variant {
             *scenario = scenario::with_variant(scenario, wanted)?;
         }
+    }
+    for warning in &warnings {
+        console::warning(warning);
     }
     let status = if args.replay.seeds.is_some() {
         estimate(&cases, args)?

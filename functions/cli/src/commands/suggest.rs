@@ -30,6 +30,8 @@ use crate::{console, input, text};
 
 /// What the replays with nothing changed are called.
 const BEFORE: &str = "before";
+/// What the replay is called that is only looked at.
+const FIRST: &str = "first";
 
 /// Looks for settings that would have been better, replays them, and prints those that were.
 pub(crate) fn run(args: &SuggestArgs) -> Result<Status, CommandError> {
@@ -96,7 +98,7 @@ impl<'a> Replays<'a> {
         let name = stem.into();
         let own =
             Self { name, recording, given, manifests, catalog, under, scheduler, seeds, args };
-        if !own.case(BEFORE, &[], None)?.1.has_node_pool() {
+        if !own.case(FIRST, &[], None)?.1.has_node_pool() {
             return Err(SimulateError::from(ReplayError::NoNodePool(own.name.to_string())).into());
         }
         Ok(own)
@@ -131,8 +133,12 @@ impl<'a> Replays<'a> {
         if let Some(config) = &self.scheduler {
             scenario = scenario::with_scheduler_config(scenario, config);
         }
-        if let Some(region) = &self.args.settings.region {
-            scenario::set_region(&mut scenario, region)?;
+        // They are those of the first replay, which prints them.
+        let warnings = scenario::set_region(&mut scenario, self.args.settings.region.as_deref())?;
+        if name == FIRST {
+            for warning in &warnings {
+                console::warning(warning);
+            }
         }
         Ok((name.into(), scenario))
     }

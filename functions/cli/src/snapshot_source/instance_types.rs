@@ -66,6 +66,17 @@ pub(super) fn take_embedded(
     Ok(chosen)
 }
 
+/// The region of the embedded catalogue for objects: the one that is wanted, or else the one that
+/// they say.
+pub(crate) fn region_for(
+    snapshot: &ClusterSnapshot,
+    wanted: Option<&str>,
+) -> Result<(Text, Chosen), SnapshotError> {
+    let catalog = catalog::embedded().map_err(SnapshotError::EmbeddedCatalog)?;
+    let (options, chosen) = choose(&catalog, region::of_objects(snapshot).as_ref(), wanted)?;
+    Ok((options.region, chosen))
+}
+
 /// Gives a snapshot the types of a catalogue that was fetched for the region that is wanted, or
 /// else for the one that the objects say.
 #[cfg(feature = "live")]

@@ -7,40 +7,7 @@ use domain::Text;
 use domain::instance_type::{InstanceTypes, PriceSource, Pricing};
 use simulation::report::Report;
 
-use crate::view::pod_names::counted;
-
-/// What says which region a plan is for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum SaidBy {
-    /// `--region`.
-    Option,
-    /// The catalogue that was given.
-    Catalog,
-    /// The scenario.
-    Scenario,
-    /// Objects of the input.
-    Objects {
-        /// Their kind, in lower case.
-        kind: &'static str,
-        /// How many of them say so.
-        count: usize,
-    },
-    /// Nothing does.
-    Nothing,
-}
-
-impl fmt::Display for SaidBy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Option => f.write_str("--region"),
-            Self::Catalog => f.write_str("the catalogue says so"),
-            Self::Scenario => f.write_str("the scenario's region"),
-            Self::Objects { kind, count: 1 } => write!(f, "1 {kind} says so"),
-            Self::Objects { kind, count } => write!(f, "{} say so", counted(*count, kind)),
-            Self::Nothing => f.write_str("nothing says another region"),
-        }
-    }
-}
+pub(crate) use simulation::scenario::SaidBy;
 
 /// What is to be said beside dollars.
 #[derive(Clone, Debug)]
@@ -63,8 +30,8 @@ impl PriceNote {
 
 impl From<&Report> for PriceNote {
     fn from(report: &Report) -> Self {
-        let Report { region, pricing, .. } = report;
-        Self { region: region.clone(), said_by: SaidBy::Scenario, pricing: pricing.clone() }
+        let Report { region, region_said_by, pricing, .. } = report;
+        Self { region: region.clone(), said_by: region_said_by.clone(), pricing: pricing.clone() }
     }
 }
 

@@ -114,6 +114,7 @@ impl SimulationDocument {
             timeline,
             views,
             region,
+            region_said_by: _,
             pricing: _,
             cost,
             interruptions,

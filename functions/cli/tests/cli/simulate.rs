@@ -156,6 +156,24 @@ fn a_scenario_can_be_run_in_another_region() {
 }
 
 #[test]
+fn a_scenario_without_a_region_is_in_that_of_its_objects() {
+    let node = "apiVersion: v1\nkind: Node\nmetadata:\n  name: a\n  labels: \
+                {topology.kubernetes.io/zone: ap-northeast-2a}\n";
+    let scenario = SCENARIO
+        .replace("[shop.yaml]", "[node.yaml]")
+        .replace("  expect:\n  - pods: {workload: web, running: 3, pending: 0}\n", "");
+    let workspace = Workspace::with(&[("s.yaml", &*scenario), ("node.yaml", node)]);
+    let run = workspace.run("simulate s.yaml -o json").json();
+    assert_eq!(run["region"], "ap-northeast-2");
+    let text = workspace.run("simulate s.yaml");
+    assert!(text.out.contains("prices of ap-northeast-2 (1 node says so)"), "{text:?}");
+    let text = workspace.run("simulate s.yaml --region eu-west-1");
+    assert!(text.out.contains("prices of eu-west-1 (--region)"), "{text:?}");
+    assert!(text.err.contains("some of the nodes are elsewhere: 1 in ap-northeast-2"), "{text:?}");
+    assert!(text.out.contains("without 1 node that the catalogue does not price: a"), "{text:?}");
+}
+
+#[test]
 fn what_cannot_be_recorded_is_refused_and_no_file_is_left() {
     let workspace = Workspace::with(&[]);
     for (line, said) in [

@@ -84,7 +84,7 @@ pub(super) struct Observer {
 impl Observer {
     pub(super) fn new(scenario: &Scenario, terms: RecordingTerms) -> Self {
         let region = match &scenario.catalog {
-            CatalogChoice::Region(region) => Some(region.to_string()),
+            CatalogChoice::Region(region, _) => Some(region.to_string()),
             CatalogChoice::Given(types) => types.region.as_ref().map(ToString::to_string),
         };
         let header = Header {

@@ -1,5 +1,6 @@
 //! What a scenario consists of.
 
+use std::fmt;
 use std::sync::Arc;
 
 use catalog::CatalogError;
@@ -90,10 +91,56 @@ pub struct Variant {
 /// What EC2 offers.
 #[derive(Clone, Debug)]
 pub enum CatalogChoice {
-    /// What the embedded catalogue knows of a region.
-    Region(Text),
+    /// What the embedded catalogue knows of a region, and what says that it is this one.
+    Region(Text, SaidBy),
     /// An InstanceCatalog.
     Given(Box<InstanceTypes>),
+}
+
+impl CatalogChoice {
+    /// What says which region it is of.
+    pub fn said_by(&self) -> SaidBy {
+        match self {
+            Self::Region(_, said_by) => said_by.clone(),
+            Self::Given(_) => SaidBy::Catalog,
+        }
+    }
+}
+
+/// What says which region prices are of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SaidBy {
+    /// `--region`.
+    Option,
+    /// The catalogue that was given.
+    Catalog,
+    /// The scenario.
+    Scenario,
+    /// The recording.
+    Recording,
+    /// Objects of the input.
+    Objects {
+        /// Their kind, of which an s makes the plural.
+        kind: &'static str,
+        /// How many of them say so.
+        count: usize,
+    },
+    /// Nothing does.
+    Nothing,
+}
+
+impl fmt::Display for SaidBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Option => f.write_str("--region"),
+            Self::Catalog => f.write_str("the catalogue says so"),
+            Self::Scenario => f.write_str("the scenario's region"),
+            Self::Recording => f.write_str("the recording's region"),
+            Self::Objects { kind, count: 1 } => write!(f, "1 {kind} says so"),
+            Self::Objects { kind, count } => write!(f, "{count} {kind}s say so"),
+            Self::Nothing => f.write_str("nothing says another region"),
+        }
+    }
 }
 
 /// How provisioning learns of pods.

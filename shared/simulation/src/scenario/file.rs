@@ -15,8 +15,8 @@ use manifests::{
 };
 
 use super::definition::{
-    Action, Announcement, CatalogChoice, ProvisioningMode, Scenario, ScenarioError, SettingsChange,
-    Step, Variant,
+    Action, Announcement, CatalogChoice, ProvisioningMode, SaidBy, Scenario, ScenarioError,
+    SettingsChange, Step, Variant,
 };
 use super::duration::duration;
 use super::expectation::{self, Expectation};
@@ -291,8 +291,7 @@ fn default_start() -> Option<Timestamp> {
 fn catalog_choice(spec: Field<'_>, folder: &mut Folder<'_>) -> Option<CatalogChoice> {
     let field = spec.get("catalog");
     let Some(value) = field.value() else {
-        let region = spec.get("region").text().unwrap_or_else(|| DEFAULT_REGION.into());
-        return Some(CatalogChoice::Region(region));
+        return Some(region(spec.get("region")));
     };
     let types = match value.as_str() {
         Some(file) => catalog::document::read(&folder.text(file)?),
@@ -305,6 +304,23 @@ fn catalog_choice(spec: Field<'_>, folder: &mut Folder<'_>) -> Option<CatalogCho
             None
         }
     }
+}
+
+fn region(field: Field<'_>) -> CatalogChoice {
+    let Some(region) = field.text() else {
+        return CatalogChoice::Region(DEFAULT_REGION.into(), SaidBy::Nothing);
+    };
+    match catalog::embedded() {
+        Ok(catalog) if !catalog.knows_region(&region) => {
+            let known: Vec<&str> = catalog.regions().map(|(name, _)| &**name).collect();
+            let known = known.join(", ");
+            field
+                .note_rule(format!("{region} is no region of the embedded catalogue: {known} are"));
+        }
+        Ok(_) => {}
+        Err(error) => field.note_rule(error),
+    }
+    CatalogChoice::Region(region, SaidBy::Scenario)
 }
 
 fn settings(field: Field<'_>) -> SettingsChange {

@@ -10,7 +10,9 @@ use domain::{SignedDuration, Text};
 use manifests::Object;
 use recording::{ObjectChange, Recording};
 
-use super::definition::{Action, CatalogChoice, ProvisioningMode, Scenario, SettingsChange, Step};
+use super::definition::{
+    Action, CatalogChoice, ProvisioningMode, SaidBy, Scenario, SettingsChange, Step,
+};
 use super::file::{NAMESPACED, OF_CLUSTER};
 use crate::ec2::{Ec2Behaviour, Faults};
 use crate::replay::Replay;
@@ -26,14 +28,17 @@ const GIVEN_WHOLE: [&str; 3] = ["NodePool", "EC2NodeClass", "NodeOverlay"];
 impl Scenario {
     /// What replays a recording over an empty cluster, under a name.
     pub fn of_recording(name: &str, recording: &Recording) -> Self {
-        let region = recording.header.region.as_deref().unwrap_or(DEFAULT_REGION);
+        let catalog = match recording.header.region.as_deref() {
+            Some(region) => CatalogChoice::Region(region.into(), SaidBy::Recording),
+            None => CatalogChoice::Region(DEFAULT_REGION.into(), SaidBy::Nothing),
+        };
         Self {
             name: name.into(),
             about: recording.header.about.as_deref().unwrap_or("A recorded cluster.").into(),
             start: recording.start,
             duration: recording.length,
             seed: 0,
-            catalog: CatalogChoice::Region(region.into()),
+            catalog,
             own_scheduler: None,
             provisioning: ProvisioningMode::default(),
             job_duration: SignedDuration::from_mins(5),

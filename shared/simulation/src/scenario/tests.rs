@@ -161,6 +161,7 @@ fn what_is_expected_after_the_end_is_an_error() {
 fn values_that_mean_nothing_are_errors() {
     for (spec, expected) in [
         ("  seed: -3\n", "a seed is not negative (t.yaml:6"),
+        ("  region: mars\n", "mars is no region of the embedded catalogue: "),
         ("  faults: {launchesFailedPerMille: 1001}\n", "from 0 to 1000 (t.yaml:6"),
         ("  faults: {throttledPerMille: 1300}\n", "field spec.faults.throttledPerMille"),
         ("  expect: [{nodes: {min: 5, max: 3}}]\n", "no number is at least 5 and at most 3"),
@@ -172,6 +173,13 @@ fn values_that_mean_nothing_are_errors() {
         let error = error(&format!("  duration: 1m\n{spec}"));
         assert!(error.contains(expected), "{spec}: {error}");
     }
+}
+
+#[test]
+fn what_says_the_region_is_known() {
+    let said_by = |spec: &str| read(spec).unwrap().catalog.said_by();
+    assert_eq!(said_by("  duration: 1m\n  region: eu-west-1\n"), SaidBy::Scenario);
+    assert_eq!(said_by("  duration: 1m\n"), SaidBy::Nothing);
 }
 
 #[test]
