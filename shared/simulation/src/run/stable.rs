@@ -11,7 +11,7 @@ use std::iter::successors;
 
 use controllers::record::claim::{ClaimPhase, ClaimRecord};
 use controllers::steps::snapshot::{ClusterState, SpotMemory, snapshot};
-use domain::budget::{BudgetWindow, WindowZone};
+use domain::budget::BudgetWindow;
 use domain::commitment::Commitment;
 use domain::node_pool::{NeverOr, NodePool};
 use domain::off_hours::OffHours;
@@ -234,10 +234,10 @@ fn just_after(moment: Timestamp) -> Option<Timestamp> {
     moment.checked_add(SignedDuration::from_secs(1)).ok()
 }
 
-/// When a window opens and closes. One in an unknown zone is open at all times.
+/// When a window opens and closes. One of which nobody knows when is open at all times.
 fn moments_of_window(window: &BudgetWindow, since: Timestamp, end: Timestamp) -> Vec<Timestamp> {
-    let WindowZone::Known(zone) = &window.zone else { return Vec::new() };
-    let opens_after = |moment: Timestamp| window.schedule.next_after(moment, zone);
+    let Ok((schedule, zone)) = window.times() else { return Vec::new() };
+    let opens_after = |moment: Timestamp| schedule.next_after(moment, zone);
     // The first is one that is open from before.
     let from = since.checked_sub(window.duration).unwrap_or(Timestamp::MIN);
     successors(opens_after(from), |opens| opens_after(*opens))
