@@ -91,14 +91,14 @@ impl Constraint {
 impl Topology {
     /// A constraint that a shape carries, as it stands for the next of its pods.
     pub(crate) fn owned_constraint(&self, owned: &Owned, occupancy: Occupancy) -> Constraint {
-        let Owned { group, weight, selects_itself } = *owned;
+        let Owned { group, weight, selects_itself, may_be_first } = *owned;
         let rule = self.groups[group].rule;
         // Where nobody is there to join, a preference can be kept nowhere and so is broken nowhere.
         let is_moot = rule == Rule::Affinity && occupancy.is_unmatched && weight > 0;
         let allowed = match rule {
             Rule::Affinity if is_moot => CountRange::ANY,
             // The first pod of a group that selects itself opens a domain.
-            Rule::Affinity if occupancy.is_unmatched && selects_itself => CountRange::ANY,
+            Rule::Affinity if occupancy.is_unmatched && may_be_first => CountRange::ANY,
             Rule::Affinity => CountRange::SOME,
             Rule::AntiAffinity => CountRange::NONE,
             Rule::Spread { max_skew, .. } => {

@@ -101,7 +101,8 @@ fn may_come_last(topology: &Topology, shape: ShapeIx) -> bool {
     !constraints.owned.iter().any(carries) && !constraints.selected_by.iter().any(is_joined)
 }
 
-/// Groups of required affinity by host that a shape carries.
+/// Groups of required affinity by host that a shape carries, and whether its pods may be the first of
+/// each.
 pub(crate) fn host_affinity(
     topology: &Topology,
     shape: ShapeIx,
@@ -114,5 +115,5 @@ pub(crate) fn host_affinity(
             let group = &topology.groups[owned.group];
             group.is_by_host() && group.rule == Rule::Affinity
         })
-        .map(|owned| (owned.group, owned.selects_itself))
+        .map(|owned| (owned.group, owned.may_be_first))
 }

@@ -137,6 +137,9 @@ pub(crate) struct Owned {
     pub(crate) weight: i32,
     /// The shape's own pods are selected.
     pub(crate) selects_itself: bool,
+    /// Of an affinity: its pods may go where no other is while it selects none anywhere. Those that
+    /// require several must be selected by all of them, as kube-scheduler has it.
+    pub(crate) may_be_first: bool,
 }
 
 /// What ties the pods of one shape to others.
@@ -278,14 +281,7 @@ impl Topology {
                             .collect()
                     })
                     .clone();
-                let owned = owned
-                    .into_iter()
-                    .map(|(group, weight)| Owned {
-                        group,
-                        weight,
-                        selects_itself: selected_by.contains(&group),
-                    })
-                    .collect();
+                let owned = carried(&builder.groups, &owned, &selected_by);
                 ShapeConstraints { owned, selected_by, priority: shape.spec.priority }
             })
             .collect();
@@ -350,6 +346,25 @@ impl Topology {
 
 fn is_soft_spread(groups: &IndexVec<GroupIx, Group>, owned: &Owned) -> bool {
     owned.weight > 0 && matches!(groups[owned.group].rule, Rule::Spread { .. })
+}
+
+/// The constraints that a shape carries, of groups with their weights.
+fn carried(
+    groups: &IndexVec<GroupIx, Group>,
+    owned: &[(GroupIx, i32)],
+    selected_by: &[GroupIx],
+) -> Vec<Owned> {
+    let requires =
+        |(group, weight): &&(GroupIx, i32)| *weight == 0 && groups[*group].rule == Rule::Affinity;
+    let mut required = owned.iter().filter(requires);
+    let may_be_first = required.all(|(group, _)| selected_by.contains(group));
+    let carried = owned.iter().map(|(group, weight)| Owned {
+        group: *group,
+        weight: *weight,
+        selects_itself: selected_by.contains(group),
+        may_be_first,
+    });
+    carried.collect()
 }
 
 /// Finds the groups that may select a pod by one of its labels, so that not every group is held

@@ -53,7 +53,7 @@ impl Packer<'_, '_, '_, '_> {
     fn openers(&self, item: ItemIx, mates: &[ItemIx]) -> Vec<ItemIx> {
         let mut openers = vec![item];
         let mut groups = host_affinity(self.setup.topology, self.items[item].shape);
-        if !groups.any(|(group, selects_itself)| selects_itself && self.is_open(group)) {
+        if !groups.any(|(group, may_be_first)| may_be_first && self.is_open(group)) {
             return openers;
         }
         let classes = &self.setup.class_of;

@@ -232,8 +232,8 @@ impl Packer<'_, '_, '_, '_> {
     /// Puts in an item that must join others: one pod of something that each of its groups selects,
     /// then the item itself.
     fn fill_targets(&self, bin: &Bin, item: ItemIx, filling: &mut Filling) {
-        for (group, selects_itself) in host_affinity(self.setup.topology, self.items[item].shape) {
-            if selects_itself && self.is_open(group) {
+        for (group, may_be_first) in host_affinity(self.setup.topology, self.items[item].shape) {
+            if may_be_first && self.is_open(group) {
                 continue;
             }
             for target in self.order.iter().copied() {

@@ -33,10 +33,10 @@ impl Placer<'_, '_> {
     /// Whether new nodes can have pods that those of the shape must share a host with: the first of
     /// a group, or one that is to go there too.
     pub(super) fn may_follow_to_new_nodes(&self, shape: ShapeIx) -> bool {
-        host_affinity(self.topology, shape).all(|(group, selects_itself)| {
+        host_affinity(self.topology, shape).all(|(group, may_be_first)| {
             let is_selected =
                 |other: &ShapeIx| self.topology.constraints[*other].selected_by.contains(&group);
-            selects_itself && self.state.matched[group].is_empty()
+            may_be_first && self.state.matched[group].is_empty()
                 || self.on_new_nodes.iter().any(is_selected)
         })
     }

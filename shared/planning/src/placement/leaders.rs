@@ -24,7 +24,7 @@ impl Placer<'_, '_> {
         for shape in shapes {
             let owned = self.topology.constraints[*shape].owned.iter();
             // Pods that their own affinity selects may be the first themselves.
-            let joined = owned.filter(|owned| owned.weight == 0 && !owned.selects_itself);
+            let joined = owned.filter(|owned| owned.weight == 0 && !owned.may_be_first);
             for group in joined.map(|owned| owned.group) {
                 let own = &self.topology.groups[group];
                 if own.is_by_host() || own.rule != Rule::Affinity {

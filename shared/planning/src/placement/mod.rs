@@ -162,8 +162,8 @@ impl Placer<'_, '_> {
             return false;
         }
         let mut groups = host_affinity(self.topology, shape);
-        let is_first = |(group, selects_itself): (GroupIx, bool)| {
-            selects_itself && self.state.matched[group].is_empty()
+        let is_first = |(group, may_be_first): (GroupIx, bool)| {
+            may_be_first && self.state.matched[group].is_empty()
         };
         if !groups.any(is_first) {
             return false;

@@ -3,11 +3,12 @@
 use domain::label::{HOSTNAME, ZONE};
 use domain::plan::PlannedNodeClaim;
 use domain::pod::{DoNotDisrupt, PreferredPodTerm};
+use domain::reason::NodePoolUnfit;
 use domain::taint::Taint;
 
 use crate::testing::{
-    Cluster, claim_of, cluster, instance_type, listed, near, node, place_of, pod, pods_by_zone,
-    spread_over, unfit,
+    Cluster, PodMaker, claim_of, cluster, instance_type, listed, near, node, place_of, pod,
+    pods_by_zone, spread_over, unfit,
 };
 
 const DB: (&str, &str) = ("app", "db");
@@ -224,4 +225,31 @@ fn a_pod_that_is_wanted_in_a_zone_takes_the_room_that_is_there() {
     let mut places = ["db-0", "db-1", "a", "b"].map(|own| place_of(&plan, own));
     places.sort();
     assert_eq!(places, [Some("a1"), Some("a1"), Some("b1"), Some("b1")]);
+}
+
+/// Whose affinity selects its own pods, and others as well.
+fn beside_both(key: &str) -> PodMaker {
+    pod("web").label("app", "web").affinity(near(key, DB)).affinity(near(key, ("app", "web")))
+}
+
+#[test]
+fn nobody_is_the_first_where_some_of_what_it_requires_selects_others_only() {
+    for key in [HOSTNAME, ZONE] {
+        let db = pod("db").label(DB.0, DB.1);
+        let pending = cluster().pod(db.clone()).pod(beside_both(key)).plan();
+        assert!(
+            matches!(unfit(&pending, "web", "default"), NodePoolUnfit::PodAffinity { .. }),
+            "{key}"
+        );
+        claim_of(&pending, "db");
+        let running = cluster().node(node("n1")).pod(db.on("n1")).pod(beside_both(key)).plan();
+        assert_eq!(place_of(&running, "web"), None, "{key}");
+    }
+}
+
+#[test]
+fn a_pod_that_all_it_requires_selects_is_the_first() {
+    let both = pod("web").label("app", "web").label("tier", "front");
+    let both = both.affinity(near(ZONE, ("app", "web"))).affinity(near(ZONE, ("tier", "front")));
+    claim_of(&cluster().pod(both).plan(), "web");
 }
