@@ -1,13 +1,15 @@
 //! Constraints between pods as existing nodes keep them.
 
+use domain::Text;
+
 use super::constraint::Constraint;
 use super::state::State;
 use super::topology::Topology;
 use crate::ids::NodeIx;
 
 impl State {
-    /// How many pods a constraint counts in the domain of a node; `None` for a node without the
-    /// label.
+    /// How many pods a constraint counts in the domain of a node, or where most are of those that a
+    /// claim in flight may still be in; `None` for a node without the label.
     pub(crate) fn count_on(
         &self,
         topology: &Topology,
@@ -15,13 +17,17 @@ impl State {
         node: NodeIx,
     ) -> Option<u32> {
         let counts = self.counts(constraint);
-        let domain = topology.domain_of(constraint.group, node)?;
-        let count = if topology.groups[constraint.group].is_by_host() {
-            counts.by_node.get(&node)
-        } else {
-            counts.by_domain.get(topology.domain_name(constraint.group, domain))
+        let here = counts.by_node.get(&node).copied();
+        let of_domain = |domain: &Text| counts.by_domain.get(domain).copied();
+        let count = match topology.domain_of(constraint.group, node) {
+            Some(_) if topology.groups[constraint.group].is_by_host() => here,
+            Some(domain) => of_domain(topology.domain_name(constraint.group, domain)),
+            None => {
+                let open = topology.open_domains(constraint.group, node)?;
+                open.iter().filter_map(of_domain).chain(here).max()
+            }
         };
-        Some(count.copied().unwrap_or(0))
+        Some(count.unwrap_or(0))
     }
 }
 
@@ -50,7 +56,11 @@ impl NodeConstraint {
     /// Whether one more pod on the node keeps the constraint.
     fn allows(&self, topology: &Topology, state: &State, node: NodeIx) -> bool {
         let Constraint { group, allowed, allows_unlabelled, .. } = self.constraint;
-        let Some(domain) = topology.domain_of(group, node) else { return allows_unlabelled };
+        let Some(domain) = topology.domain_of(group, node) else {
+            // A claim in flight that may still be in several domains must suit all of them.
+            let count = state.count_on(topology, &self.constraint, node);
+            return allows_unlabelled && count.is_none_or(|count| allowed.contains(count));
+        };
         if topology.groups[group].is_by_host() {
             let counts = &state.counts(&self.constraint).by_node;
             allowed.contains(counts.get(&node).copied().unwrap_or(0))

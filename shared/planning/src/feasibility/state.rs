@@ -23,7 +23,8 @@ use crate::model::successor::needs_successor;
 pub(crate) struct Counts {
     /// By value of the key, for keys other than the host name. Never zero.
     pub(crate) by_domain: BTreeMap<Text, u32>,
-    /// By node index, for the host name. Never zero.
+    /// By node index, for the host name, and for claims in flight of which the value of the key is
+    /// still open. Never zero.
     pub(crate) by_node: FxHashMap<NodeIx, u32>,
 }
 
@@ -33,20 +34,37 @@ impl Counts {
         self.by_domain.is_empty() && self.by_node.is_empty()
     }
 
-    fn change(&mut self, node: Option<NodeIx>, domain: Option<&Text>, by: i64) {
-        if let Some(node) = node {
-            let count = self.by_node.entry(node).or_default();
-            *count = changed(*count, by);
-            if *count == 0 {
-                self.by_node.remove(&node);
+    /// Counts pods of a group in or out where a node is. Whoever keeps away from others does so in
+    /// every domain that a claim in flight may still be in, and on the claim itself.
+    fn change_on(&mut self, topology: &Topology, group: GroupIx, node: NodeIx, by: i64) {
+        let own = &topology.groups[group];
+        if own.is_by_host() {
+            self.change_node(node, by);
+        } else if let Some(domain) = topology.domain_of(group, node) {
+            self.change_domain(topology.domain_name(group, domain), by);
+        } else if own.rule == Rule::AntiAffinity
+            && let Some(open) = topology.open_domains(group, node)
+        {
+            self.change_node(node, by);
+            for domain in open {
+                self.change_domain(domain, by);
             }
         }
-        if let Some(domain) = domain {
-            let count = self.by_domain.entry(domain.clone()).or_default();
-            *count = changed(*count, by);
-            if *count == 0 {
-                self.by_domain.remove(domain);
-            }
+    }
+
+    fn change_node(&mut self, node: NodeIx, by: i64) {
+        let count = self.by_node.entry(node).or_default();
+        *count = changed(*count, by);
+        if *count == 0 {
+            self.by_node.remove(&node);
+        }
+    }
+
+    fn change_domain(&mut self, domain: &Text, by: i64) {
+        let count = self.by_domain.entry(domain.clone()).or_default();
+        *count = changed(*count, by);
+        if *count == 0 {
+            self.by_domain.remove(domain);
         }
     }
 }
@@ -190,21 +208,11 @@ impl State {
             if matches!(own.rule, Rule::Spread { .. }) && !own.counts_node(view, owner.spec) {
                 continue;
             }
-            if own.is_by_host() {
-                self.matched_mut(group).change(Some(node), None, by);
-            } else {
-                self.matched_mut(group).change(None, view.labels.get(&own.key), by);
-            }
+            self.matched_mut(group).change_on(topology, group, node, by);
         }
         for owned in constraints.owned.iter().filter(|owned| owned.weight == 0) {
-            let own = &topology.groups[owned.group];
-            if own.rule != Rule::AntiAffinity {
-                continue;
-            }
-            if own.is_by_host() {
-                self.owners_mut(owned.group).change(Some(node), None, by);
-            } else {
-                self.owners_mut(owned.group).change(None, view.labels.get(&own.key), by);
+            if topology.groups[owned.group].rule == Rule::AntiAffinity {
+                self.owners_mut(owned.group).change_on(topology, owned.group, node, by);
             }
         }
     }
@@ -244,13 +252,13 @@ impl State {
         for group in constraints.selected_by.iter().copied() {
             let own = &topology.groups[group];
             if own.key == *key && own.counts_nodes_with(taints) {
-                self.matched_mut(group).change(None, Some(domain), 1);
+                self.matched_mut(group).change_domain(domain, 1);
             }
         }
         for owned in constraints.owned.iter().filter(|owned| owned.weight == 0) {
             let own = &topology.groups[owned.group];
             if own.rule == Rule::AntiAffinity && own.key == *key {
-                self.owners_mut(owned.group).change(None, Some(domain), 1);
+                self.owners_mut(owned.group).change_domain(domain, 1);
             }
         }
     }

@@ -7,8 +7,10 @@
 use std::collections::BTreeMap;
 
 use domain::Text;
+use domain::instance_type::CapacityType;
 use domain::label::{self, Labels};
 use domain::pod::{NodeInclusionPolicy, PodAffinityTerm, PodSpec, WhenUnsatisfiable};
+use domain::requirement::{Requirements, ValueSet};
 use domain::selector::{LabelSelector, SelectorOperator};
 use domain::settings::PreferencePolicy;
 use domain::taint::{Taint, Toleration, first_untolerated};
@@ -17,6 +19,7 @@ use rustc_hash::FxHashMap;
 use crate::ids::{GroupIx, IndexVec, NodeIx, ShapeIx};
 use crate::model::Model;
 use crate::model::daemon::node_terms_hold;
+use crate::model::intern::KeyKind;
 use crate::model::node::NodeView;
 use crate::model::shape::Shape;
 
@@ -224,6 +227,9 @@ struct NodeDomains {
     values: Vec<Text>,
     /// By node: the number of its value; `None` for a node without the label.
     of_node: IndexVec<NodeIx, Option<usize>>,
+    /// Values that claims in flight may still get, where that is not settled. What is known of some
+    /// does not say which these are.
+    open: FxHashMap<NodeIx, Vec<Text>>,
 }
 
 impl NodeDomains {
@@ -237,7 +243,33 @@ impl NodeDomains {
                 values.len() - 1
             }))
         });
-        Self { of_node: of_node.collect(), values }
+        let of_node = of_node.collect();
+        let nodes = model.nodes.iter_enumerated();
+        let open = nodes.filter_map(|(index, node)| Some((index, open_values(model, node, key)?)));
+        Self { of_node, open: open.collect(), values }
+    }
+}
+
+/// Values of a label that a claim without a Node may still get; `None` for other nodes, and where
+/// the value is settled or the Node will lack the label.
+fn open_values(model: &Model, node: &NodeView, key: &Text) -> Option<Vec<Text>> {
+    let claim = node.claim.filter(|_| node.node.is_none() && !node.labels.contains_key(key))?;
+    let own = claim.requirements.iter().filter(|own| own.key == *key);
+    let required = Requirements::of(own);
+    let allowed = required.get(key).map(|rule| &rule.values);
+    if let Some(listed) = allowed.and_then(ValueSet::as_list) {
+        return (!listed.is_empty()).then(|| listed.to_vec());
+    }
+    let is_allowed = |value: &Text| allowed.is_none_or(|allowed| allowed.contains(value));
+    match model.key_kinds.get(key) {
+        Some(KeyKind::Zone) => {
+            Some(model.zones.iter().filter(|zone| is_allowed(zone)).cloned().collect())
+        }
+        Some(KeyKind::CapacityType) => {
+            let words = CapacityType::ALL.into_iter().map(|own| Text::from(own.as_str()));
+            Some(words.filter(is_allowed).collect())
+        }
+        _ => allowed.map(|_| Vec::new()),
     }
 }
 
@@ -336,6 +368,12 @@ impl Topology {
         keys.sort();
         keys.dedup();
         keys
+    }
+
+    /// Domains that a claim in flight may still be in, as far as they are known; `None` for a node
+    /// of which that is settled, or that will lack the group's label.
+    pub(crate) fn open_domains(&self, group: GroupIx, node: NodeIx) -> Option<&[Text]> {
+        self.keys[self.key_of[group]].open.get(&node).map(Vec::as_slice)
     }
 
     /// Whether it is a spread with `ScheduleAnyway`.

@@ -1,14 +1,15 @@
 //! Pod affinity and anti-affinity, in both directions.
 
-use domain::label::{HOSTNAME, ZONE};
+use domain::label::{CAPACITY_TYPE, HOSTNAME, ZONE};
 use domain::plan::PlannedNodeClaim;
 use domain::pod::{DoNotDisrupt, PreferredPodTerm};
 use domain::reason::NodePoolUnfit;
+use domain::requirement::Operator;
 use domain::taint::Taint;
 
 use crate::testing::{
-    Cluster, PodMaker, claim_of, cluster, instance_type, listed, near, node, place_of, pod,
-    pods_by_zone, spread_over, unfit,
+    Cluster, NodeMaker, PodMaker, claim_of, cluster, instance_type, listed, near, node, place_of,
+    pod, pods_by_zone, requirement, spread_over, unfit,
 };
 
 const DB: (&str, &str) = ("app", "db");
@@ -252,4 +253,37 @@ fn a_pod_that_all_it_requires_selects_is_the_first() {
     let both = pod("web").label("app", "web").label("tier", "front");
     let both = both.affinity(near(ZONE, ("app", "web"))).affinity(near(ZONE, ("tier", "front")));
     claim_of(&cluster().pod(both).plan(), "web");
+}
+
+/// A claim that is still to be launched, in one of two zones, on demand or as spot.
+fn unlaunched(name: &str) -> NodeMaker {
+    node(name).with_claim(|claim| {
+        claim.labels.remove(ZONE);
+        claim.labels.remove(CAPACITY_TYPE);
+        claim.requirements = vec![
+            requirement(ZONE, Operator::In, &["a", "b"]),
+            requirement(CAPACITY_TYPE, Operator::In, &["on-demand", "spot"]),
+        ]
+        .into();
+    })
+}
+
+#[test]
+fn pods_keep_away_from_wherever_a_claim_in_flight_may_be() {
+    let apart = pod("db").label(DB.0, DB.1).anti_affinity(near(ZONE, DB));
+    let world = cluster().in_flight(unlaunched("n1")).in_flight(unlaunched("n2"));
+    let plan = world.pods(3, &apart).plan();
+    assert_eq!(place_of(&plan, "db-0"), Some("claim-n1"));
+    assert_eq!(listed(claim_of(&plan, "db-1"), ZONE), "c");
+    assert!(matches!(unfit(&plan, "db-2", "default"), NodePoolUnfit::PodAntiAffinity { .. }));
+}
+
+#[test]
+fn pods_on_one_claim_in_flight_share_whatever_it_will_be() {
+    for key in [ZONE, CAPACITY_TYPE] {
+        let world = cluster().in_flight(unlaunched("n1")).pod(pod("db").label(DB.0, DB.1));
+        let plan = world.pod(pod("web").anti_affinity(near(key, DB))).plan();
+        let places = [place_of(&plan, "db"), place_of(&plan, "web")];
+        assert_eq!(places.iter().flatten().count(), 1, "{key}: {places:?}");
+    }
 }
