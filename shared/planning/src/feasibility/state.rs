@@ -7,7 +7,6 @@ use std::sync::Arc;
 use domain::Text;
 use domain::plan::PlannedNodeClaim;
 use domain::pod::{HostPort, ObjectKey};
-use domain::taint::Taint;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::constraint::{Constraint, Counted};
@@ -238,20 +237,21 @@ impl State {
         self.count(model, topology, pods);
     }
 
-    /// Counts a pod of a shape in a domain of a key, on a node with these taints that is still to
-    /// be launched.
+    /// Counts a pod of a shape in a domain of a key, on a node that is still to be launched, where
+    /// the spreads count it that `is_counted` says.
     pub(crate) fn count_new(
         &mut self,
         topology: &Topology,
         shape: ShapeIx,
         domain: TopologyDomain,
-        taints: &[Taint],
+        is_counted: &dyn Fn(GroupIx) -> bool,
     ) {
         let TopologyDomain { key, value: domain } = domain;
         let constraints = &topology.constraints[shape];
         for group in constraints.selected_by.iter().copied() {
             let own = &topology.groups[group];
-            if own.key == *key && own.counts_nodes_with(taints) {
+            let is_spread = matches!(own.rule, Rule::Spread { .. });
+            if own.key == *key && (!is_spread || is_counted(group)) {
                 self.matched_mut(group).change_domain(domain, 1);
             }
         }

@@ -16,9 +16,11 @@ use domain::scheduler::scoring::{ResourceUse, ScoringType};
 use super::existing::is_avoided;
 use super::placer::Placer;
 use crate::feasibility::host::HostCounts;
+use crate::feasibility::scope::Scope;
 use crate::feasibility::state::{PodsOn, TopologyDomain, room_for};
-use crate::ids::{IndexVec, NodeIx, PodIx, PoolIx, ShapeIx, TypeIx};
+use crate::ids::{GroupIx, IndexVec, NodeIx, PodIx, PoolIx, ShapeIx, TypeIx};
 use crate::model::Model;
+use crate::model::intern::ConjunctionId;
 use crate::model::node::NodeView;
 use crate::model::pool::{Pool, TypeOffering};
 use crate::work::NewNode;
@@ -245,16 +247,32 @@ impl Placer<'_, '_> {
         .collect()
     }
 
+    /// Whether a spread counts the node.
+    fn counts_upcoming(&self, group: GroupIx, node: &UpcomingNode) -> bool {
+        let Scope { model, topology, memo } = self.scope();
+        let (own, pool) = (&topology.groups[group], &model.pools[node.pool]);
+        let mut ways = model.shape(topology.first_owner[group]).node_alternatives.iter();
+        let admits = |way: &ConjunctionId| {
+            memo.compatible(model, pool, *way).is_ok_and(|own| {
+                own.types.contains(node.type_index)
+                    && own.zones.contains(node.offering.zone)
+                    && own.purchases.contains(node.offering.purchase)
+            })
+        };
+        own.counts_nodes_with(&pool.node_pool.template.taints)
+            && (!own.honors_affinity() || ways.any(admits))
+    }
+
     fn place_on_new(&mut self, shape: ShapeIx, node: &mut UpcomingNode) {
-        let taints = &self.model.pools[node.pool].node_pool.template.taints;
+        let topology = self.topology;
+        let selected_by = topology.constraints[shape].selected_by.iter().copied();
+        let counted: Vec<GroupIx> =
+            selected_by.filter(|group| self.counts_upcoming(*group, node)).collect();
         for (key, domain) in self.domains_of(shape, node) {
             if let Some(domain) = domain {
-                self.state.count_new(
-                    self.topology,
-                    shape,
-                    TopologyDomain { key: &key, value: &domain },
-                    taints,
-                );
+                let domain = TopologyDomain { key: &key, value: &domain };
+                let is_counted = |group: GroupIx| counted.contains(&group);
+                self.state.count_new(topology, shape, domain, &is_counted);
             }
         }
         node.hosts.add(self.model, self.topology, shape, 1);

@@ -4,6 +4,7 @@
 //! there. Any other pod becomes an item for packing; where topology ties it to other pods, its
 //! domains are pinned here, one pod after the other, so that packing concerns single nodes only.
 
+mod counted;
 mod even;
 mod existing;
 mod followers;
@@ -245,10 +246,16 @@ impl Placer<'_, '_> {
 
     /// Counts a pod in the domains chosen for it, on a new node of the pool.
     pub(crate) fn count_on_new_node(&mut self, shape: ShapeIx, choice: &Choice, pool: PoolIx) {
-        let taints = &self.model.pools[pool].node_pool.template.taints;
+        let selected_by = &self.topology.constraints[shape].selected_by;
+        let left_out: Vec<GroupIx> = selected_by
+            .iter()
+            .copied()
+            .filter(|group| !self.counts_new_node(shape, *group, (choice.conjunction, pool)))
+            .collect();
         for (key, domain) in &choice.pins {
             let domain = TopologyDomain { key, value: domain };
-            self.state.count_new(self.topology, shape, domain, taints);
+            let is_counted = |group: GroupIx| !left_out.contains(&group);
+            self.state.count_new(self.topology, shape, domain, &is_counted);
         }
         let exclusive = &self.model.shape(shape).volumes.exclusive;
         self.state.exclusive.extend(exclusive.iter().cloned());

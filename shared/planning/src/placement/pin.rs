@@ -181,6 +181,7 @@ impl Placer<'_, '_> {
         let Preferred { conjunction, fit, penalty } = self.with_preferences(shape, conjunction)?;
         score.penalty += penalty;
         score.is_avoided = fit.is_avoided;
+        let (conjunction, fit) = self.settle_counting(shape, (conjunction, fit));
         let zone_price = self.zone_price(shape, &pins);
         Some(Choice { conjunction, pins, fit, score, zone_price })
     }

@@ -8,6 +8,7 @@ use domain::Text;
 use domain::taint::Toleration;
 use rustc_hash::FxHashMap;
 
+use super::counted::Kind;
 use super::nominations::Nominations;
 use super::zone_choice::ZoneChoice;
 use crate::feasibility::domains::pinned_keys;
@@ -107,6 +108,8 @@ pub(crate) struct Placer<'m, 'a> {
     pub(super) scored: Option<Arc<IndexVec<NodeIx, [i64; 2]>>>,
     pub(super) eligible: FxHashMap<(ShapeIx, GroupIx), Arc<Vec<Text>>>,
     pub(super) domains: FxHashMap<(ShapeIx, Text), Arc<Vec<Text>>>,
+    /// What is required of new nodes once a spread counts them or leaves them out.
+    pub(super) settled: FxHashMap<(ShapeIx, GroupIx, ConjunctionId), Kind>,
     /// What zones are chosen by, beside constraints.
     pub(super) zone_choice: ZoneChoice,
     /// Upper bound of pods of a shape for new nodes of one kind: more could not be launched.
@@ -144,6 +147,7 @@ impl<'m, 'a> Placer<'m, 'a> {
             nominations: OnceCell::new(),
             eligible: FxHashMap::default(),
             domains: FxHashMap::default(),
+            settled: FxHashMap::default(),
             zone_choice: ZoneChoice::default(),
             caps: FxHashMap::default(),
             barred: BTreeSet::new(),

@@ -1,7 +1,7 @@
 //! Topology spread constraints.
 
 use domain::instance_type::CapacityType;
-use domain::label::{CAPACITY_TYPE, HOSTNAME, NODE_POOL, ZONE};
+use domain::label::{ARCH, CAPACITY_TYPE, HOSTNAME, NODE_POOL, ZONE};
 use domain::plan::Plan;
 use domain::pod::{NodeInclusionPolicy, TopologySpreadConstraint, WhenUnsatisfiable};
 use domain::requirement::Operator;
@@ -339,4 +339,25 @@ fn pods_that_only_some_spread_counts_keep_their_zones() {
     let plan = a_cheap_and_a_dear_zone().pods(2, &large).pods(2, &small).plan();
     assert_eq!(in_zone(&plan, "a"), ["small-0", "web-0"]);
     assert_eq!(in_zone(&plan, "b"), ["small-1", "web-1"]);
+}
+
+fn zones_of(plan: &Plan, pods: &[&str]) -> String {
+    let mut zones: Vec<String> = pods.iter().map(|pod| listed(claim_of(plan, pod), ZONE)).collect();
+    zones.sort();
+    zones.join(" ")
+}
+
+#[test]
+fn new_nodes_that_a_spread_may_not_use_hold_none_of_its_pods() {
+    let other = pod("other").label(WEB.0, WEB.1).cpu(1500).priority(1);
+    let plan = cluster().pods(3, &other).pods(3, &web(ZONE).on_nodes_with(ARCH, "arm64")).plan();
+    assert_eq!(zones_of(&plan, &["web-0", "web-1", "web-2"]), "a b c");
+}
+
+#[test]
+fn new_nodes_that_a_spread_may_use_hold_its_pods_whoever_they_are_for() {
+    let other = pod("other").label(WEB.0, WEB.1).cpu(1500).priority(1);
+    let own = web(ZONE).on_nodes_with(ARCH, "amd64").cpu(1500);
+    let plan = cluster().pod(other).pods(2, &own).plan();
+    assert_eq!(zones_of(&plan, &["other", "web-0", "web-1"]), "a b c");
 }
