@@ -28,12 +28,12 @@ use domain::commitment::Bill;
 use domain::label;
 use domain::money::UsdPerHour;
 use domain::pod::Pod;
-use domain::requirement::{Operator, ValueSet};
+use domain::requirement::ValueSet;
 use domain::snapshot::ClusterSnapshot;
 use rustc_hash::FxHashSet;
 
 use commitments::ModelCommitments;
-use intern::{KeyKind, Sets};
+use intern::{KeyKind, SetId, Sets};
 use interruption::{INTERRUPTION_FIELD, Interruptions};
 use node::NodeView;
 use pool::{Names, Pool};
@@ -112,7 +112,7 @@ impl<'a> Model<'a> {
         let narrows =
             Narrows { interruptions, are_distinct: pools.iter().any(Pool::tells_pods_apart) };
         let shapes = Shapes::of(snapshot, virtual_pods, &resources, narrows, &mut sets);
-        let open_labels = open_labels(&pools, &nodes, &shapes);
+        let open_labels = open_labels(&pools, &nodes, &shapes, &sets);
         let expendable = expendable(&nodes, &shapes);
         Self {
             snapshot,
@@ -242,11 +242,13 @@ fn expendable(nodes: &IndexVec<NodeIx, NodeView>, shapes: &Shapes) -> FxHashSet<
 }
 
 /// Values that nodes and pools have, and pods name, of each label for which some pool names no list
-/// of values.
+/// of values. Where pods name only what they do not want, a value that they may get counts as named:
+/// it is a domain for all others as well.
 fn open_labels(
     pools: &IndexVec<PoolIx, Pool>,
     nodes: &IndexVec<NodeIx, NodeView>,
     shapes: &Shapes,
+    sets: &Sets,
 ) -> BTreeMap<Text, BTreeSet<Text>> {
     let mut values: BTreeMap<Text, BTreeSet<Text>> = pools
         .iter()
@@ -262,21 +264,29 @@ fn open_labels(
             known.extend(listed.unwrap_or_default().iter().cloned());
             known.extend(pool.fixed_label(key).cloned());
         }
-        known.extend(shapes.list.iter().flat_map(|shape| values_named(shape, key)));
+        let wanted: FxHashSet<SetId> =
+            shapes.list.iter().flat_map(|shape| wanted_of(shape, key, sets)).collect();
+        let wanted = || wanted.iter().map(|set| sets.get(*set));
+        known.extend(wanted().flat_map(|set| set.as_list().unwrap_or_default().to_vec()));
+        let open = pools.iter().filter_map(|pool| Some(&pool.own.get(key)?.values));
+        let open = open.filter(|own| own.as_list().is_none());
+        let possible = open.flat_map(|own| {
+            std::iter::once(own.clone()).chain(wanted().map(|set| own.intersection(&set)))
+        });
+        let unnamed = possible.filter(|allowed| !known.iter().any(|own| allowed.contains(own)));
+        let unnamed: Vec<Text> = unnamed.filter_map(|allowed| allowed.representative()).collect();
+        known.extend(unnamed);
     }
     values
 }
 
-/// Values of a label that a shape requires.
-fn values_named(shape: &Shape, key: &Text) -> impl Iterator<Item = Text> {
-    let spec = shape.spec;
-    let selected = spec.node_selector.iter().filter(move |(own, _)| own == key);
-    let terms = spec.required_node_terms.iter().flatten();
-    let named = terms
-        .flat_map(|term| &term.expressions)
-        .filter(move |own| own.operator == Operator::In && own.key == *key);
-    let named = named.flat_map(|own| own.values.iter().cloned());
-    selected.map(|(_, value)| value.clone()).chain(named)
+/// What a shape's requirements and preferences want of a label.
+fn wanted_of(shape: &Shape, key: &Text, sets: &Sets) -> impl Iterator<Item = SetId> {
+    let preferred = shape.preferences.iter().map(|(_, preference)| preference);
+    shape.alternatives.iter().chain(preferred).filter_map(|way| {
+        let rules = sets.rules(*way);
+        rules.iter().find(|rule| rule.key == *key).map(|rule| rule.set)
+    })
 }
 
 /// What decides each label key that a launch decides.

@@ -10,7 +10,7 @@ use domain::settings::PreferencePolicy;
 use domain::taint::TaintEffect;
 
 use crate::testing::{
-    Cluster, PodMaker, claim_of, cluster, instance_type, listed, node, node_pool_of,
+    Cluster, PodMaker, claim_of, cluster, instance_type, is, listed, node, node_pool_of,
     node_pool_with, offering, place_of, pod, pods_by_zone, requirement, spread_over, taint, unfit,
 };
 
@@ -360,4 +360,26 @@ fn new_nodes_that_a_spread_may_use_hold_its_pods_whoever_they_are_for() {
     let own = web(ZONE).on_nodes_with(ARCH, "amd64").cpu(1500);
     let plan = cluster().pod(other).pods(2, &own).plan();
     assert_eq!(zones_of(&plan, &["other", "web-0", "web-1"]), "a b c");
+}
+
+#[test]
+fn values_that_pods_prefer_or_get_as_they_want_no_other_are_domains_of_a_label() {
+    let open = |operator, values: &[&str]| {
+        let pool = node_pool_of("default", &[requirement("example.com/cell", operator, values)]);
+        cluster().pool(pool).pods(3, &web("example.com/cell").cpu(900))
+    };
+    let cells = |plan: &Plan| {
+        let cell = |pod| claim_of(plan, pod).labels["example.com/cell"].to_string();
+        let mut cells: Vec<String> = ["web-0", "web-1", "web-2"].map(cell).into();
+        cells.push(cell("first"));
+        cells.sort();
+        cells.dedup();
+        cells.join(" ")
+    };
+    let first = pod("first").cpu(3500).priority(5);
+    let prefers = first.clone().preferring(1, is("example.com/cell", "b"));
+    assert_eq!(cells(&open(Operator::Exists, &[]).pod(prefers.clone()).plan()), "b");
+    assert_eq!(cells(&open(Operator::NotIn, &["a"]).pod(prefers).plan()), "b");
+    let avoids = first.requiring(requirement("example.com/cell", Operator::NotIn, &["0"]));
+    assert_eq!(cells(&open(Operator::Exists, &[]).pod(avoids).plan()), "0 1");
 }
