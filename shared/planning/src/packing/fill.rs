@@ -2,7 +2,7 @@
 
 use domain::settings::MinValuesPolicy;
 
-use super::packer::Packer;
+use super::packer::{Packer, bought};
 use super::pattern::{NODE_COST_NANOS, Pattern};
 use super::queue::Queue;
 use crate::feasibility::host::{HostCounts, host_affinity};
@@ -281,7 +281,9 @@ impl Packer<'_, '_, '_, '_> {
                 .collect();
             let mut types = pool.with_room(&next.types, &total);
             self.limits.keep_allowed(bin.pool, pool, &mut types);
-            if pool.min_values_unmet(&types, next.zones, next.purchases).is_some() {
+            let purchases = bought(pool, next.purchases, bin.purchase);
+            types.intersect_with(&self.setup.memo.viable(pool, next.zones, purchases));
+            if pool.min_values_unmet(&types, next.zones, purchases).is_some() {
                 return false;
             }
         }

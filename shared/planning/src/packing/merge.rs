@@ -102,7 +102,9 @@ fn in_pool(
         .cheapest(pool, compatible.zones, compatible.purchases)
         .iter()
         .find(|priced| types.contains(priced.index) && is_met)?;
-    let moved = NewNode { pool: index, compatible, type_index: priced.index, ..node.clone() };
+    let policy = model.snapshot.settings.min_values_policy;
+    let type_index = pool.counted_type(policy, &compatible, priced.index);
+    let moved = NewNode { pool: index, compatible, type_index, ..node.clone() };
     (!is_reserved(model, &moved)).then_some((moved, priced.offering.price))
 }
 
@@ -207,7 +209,8 @@ pub(crate) fn joined(
         .find(|priced| types.contains(priced.index) && is_met)?;
     let mut members = node.members.clone();
     members.push(Member { conjunction, pods: vec![pod] });
-    let type_index = priced.index;
+    let policy = model.snapshot.settings.min_values_policy;
+    let type_index = pool.counted_type(policy, &compatible, priced.index);
     let joined = NewNode { compatible, type_index, requests, members, ..node.clone() };
     Some((joined, priced.offering.price))
 }
@@ -287,8 +290,12 @@ fn merged_into(scope: Scope, a: &NewNode, b: &NewNode) -> Option<(NewNode, UsdPe
     if !is_met || !shares_a_host(model, topology, a, b) {
         return None;
     }
+    let policy = model.snapshot.settings.min_values_policy;
+    let type_index = pool.counted_type(policy, &compatible, priced.index);
+    if !is_within_both(pool, type_index, a, b) {
+        return None;
+    }
     let members = a.members.iter().chain(&b.members).cloned().collect();
-    let type_index = priced.index;
     Some((
         NewNode { pool: a.pool, compatible, type_index, requests, members, types_wanted: None },
         priced.offering.price,

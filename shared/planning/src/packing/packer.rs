@@ -8,7 +8,7 @@ use super::queue::Queue;
 use super::relaxed::PackingRelaxation;
 use super::setup::Setup;
 use crate::feasibility::limits::Limits;
-use crate::ids::{GroupIx, IndexVec, ItemIx, PurchaseIx, PurchaseSet};
+use crate::ids::{GroupIx, IndexVec, ItemIx, PurchaseIx, PurchaseSet, TypeIx};
 use crate::model::memo::Memo;
 use crate::model::pool::Bin;
 use crate::model::pool::{Compatible, Pool};
@@ -127,7 +127,12 @@ impl<'s, 'p, 'm, 'a> Packer<'s, 'p, 'm, 'a> {
     /// How often in a row the pattern can be launched.
     pub(super) fn repeats(&self, bin: &Bin, pattern: &Pattern) -> u32 {
         let pool = &self.setup.model.pools[bin.pool];
-        let by_limits = self.limits.allow(bin.pool, &pool.types[bin.type_index].capacity);
+        let type_index = if pool.min_values.is_empty() {
+            bin.type_index
+        } else {
+            self.launchable(bin, pattern).map_or(bin.type_index, |(_, _, own)| own)
+        };
+        let by_limits = self.limits.allow(bin.pool, &pool.types[type_index].capacity);
         let by_pods = pattern
             .counts
             .iter()
@@ -141,25 +146,15 @@ impl<'s, 'p, 'm, 'a> Packer<'s, 'p, 'm, 'a> {
 
     pub(super) fn launch(&mut self, bin: &Bin, pattern: &Pattern, times: u32) {
         let pool = &self.setup.model.pools[bin.pool];
-        let purchase = &pool.purchases[bin.purchase];
-        let Some(mut compatible) = self.joint_of(bin, pattern) else { return };
-        let reservation = purchase.reservation.as_ref().map(|reservation| {
+        let Some((compatible, requests, type_index)) = self.launchable(bin, pattern) else {
+            return;
+        };
+        if let Some(reservation) = &pool.purchases[bin.purchase].reservation {
             self.limits.reserve(&reservation.id, times);
-            bin.purchase
-        });
-        compatible.purchases = bought(pool, compatible.purchases, reservation);
-        compatible.types.intersect_with(&self.setup.memo.viable(
-            pool,
-            compatible.zones,
-            compatible.purchases,
-        ));
-        let mut requests = vec![0; self.setup.model.resources.len()];
-        for (item, count) in &pattern.counts {
+        }
+        for (item, _) in &pattern.counts {
             let shape = self.items[*item].shape;
             self.served.extend(self.setup.topology.constraints[shape].selected_by.iter().copied());
-            for (sum, amount) in requests.iter_mut().zip(&self.setup.model.shape(shape).requests) {
-                *sum += amount * i64::from(*count);
-            }
         }
         let price = cheapest_price(self.setup.memo, pool, &compatible, &requests);
         let value: f64 =
@@ -182,17 +177,39 @@ impl<'s, 'p, 'm, 'a> Packer<'s, 'p, 'm, 'a> {
                     Member { conjunction: own.conjunction, pods: own.pods.split_off(rest) }
                 })
                 .collect();
-            self.limits.take(bin.pool, &pool.types[bin.type_index].capacity);
+            self.limits.take(bin.pool, &pool.types[type_index].capacity);
             self.nodes.push(NewNode {
                 pool: bin.pool,
                 compatible: compatible.clone(),
-                type_index: bin.type_index,
+                type_index,
                 requests: requests.clone(),
                 members,
                 types_wanted: None,
             });
         }
         self.round += 1;
+    }
+
+    /// What may be launched for a pattern, what its pods request, and the type that limits count.
+    fn launchable(&self, bin: &Bin, pattern: &Pattern) -> Option<(Compatible, Vec<i64>, TypeIx)> {
+        let Setup { model, memo, .. } = self.setup;
+        let pool = &model.pools[bin.pool];
+        let mut compatible = self.joint_of(bin, pattern)?;
+        compatible.purchases = bought(pool, compatible.purchases, bin.purchase);
+        compatible.types.intersect_with(&memo.viable(pool, compatible.zones, compatible.purchases));
+        let mut requests = vec![0; model.resources.len()];
+        for (item, count) in &pattern.counts {
+            let own = model.shape(self.items[*item].shape);
+            for (sum, amount) in requests.iter_mut().zip(&own.requests) {
+                *sum += amount * i64::from(*count);
+            }
+        }
+        let policy = model.snapshot.settings.min_values_policy;
+        let mut types = pool.with_room(&compatible.types, &requests);
+        self.limits.keep_allowed(bin.pool, pool, &mut types);
+        let fitting = Compatible { types, ..compatible.clone() };
+        let type_index = pool.counted_type(policy, &fitting, bin.type_index);
+        Some((compatible, requests, type_index))
     }
 
     /// What may be launched for all items of a pattern.
@@ -222,9 +239,9 @@ fn cheapest_price(memo: &Memo, pool: &Pool, compatible: &Compatible, requests: &
 }
 
 /// Ways of buying that a node keeps: its reservation alone, or everything but reservations.
-fn bought(pool: &Pool, purchases: PurchaseSet, reservation: Option<PurchaseIx>) -> PurchaseSet {
-    if let Some(reservation) = reservation {
-        return PurchaseSet::one(reservation);
+pub(super) fn bought(pool: &Pool, purchases: PurchaseSet, own: PurchaseIx) -> PurchaseSet {
+    if pool.purchases[own].reservation.is_some() {
+        return PurchaseSet::one(own);
     }
     pool.purchases
         .iter_enumerated()

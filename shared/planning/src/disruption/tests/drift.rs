@@ -11,7 +11,7 @@ use domain::node_class::{Ec2NodeClass, Ec2NodeClassStatus, ResolvedAmi};
 use domain::node_pool::{ConsolidationPolicy, NeverOr};
 use domain::pdb::{CountOrPercent, PodDisruptionBudget};
 use domain::pod::DoNotDisrupt;
-use domain::reason::{DisruptionReason, NodePoolUnfit, NotDisruptable};
+use domain::reason::{DisruptionReason, NotDisruptable};
 use domain::requirement::{Operator, Requirement};
 use domain::resource::{CPU, Resources};
 use domain::{SignedDuration, Text};
@@ -312,9 +312,9 @@ fn a_node_whose_replacements_limits_leave_too_few_types_for_is_reported_so() {
     assert_eq!(limited(16).disruption().replacements.len(), 2);
     assert_eq!(
         limited(13).blocked("n1"),
-        NotDisruptable::DriftWithoutReplacement {
+        NotDisruptable::DriftWithoutPlace {
             drift: DriftReason::RequirementsDrifted(INSTANCE_TYPE.into()),
-            unfit: NodePoolUnfit::MinValues { key: INSTANCE_TYPE.into(), wanted: 2, found: 1 },
+            pod: pod_key("a-0"),
         }
     );
 }

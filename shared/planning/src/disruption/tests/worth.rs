@@ -5,7 +5,7 @@ use domain::label::{INSTANCE_TYPE, ZONE};
 use domain::node_pool::ConsolidationPolicy;
 use domain::pdb::CountOrPercent;
 use domain::plan::{Plan, PlannedNodeClaim};
-use domain::reason::{DisruptionReason, NodePoolUnfit, NotDisruptable, Unconsolidatable};
+use domain::reason::{DisruptionReason, NotDisruptable, Unconsolidatable};
 use domain::requirement::{Operator, Requirement};
 use domain::resource::{CPU, Resources};
 
@@ -105,17 +105,18 @@ fn limited(cpus: i64) -> Cluster {
 
 #[test]
 fn a_move_that_limits_leave_too_few_types_for_is_not_proposed_and_the_reason_says_so() {
-    // Each of two new nodes may turn out to have sixteen CPUs.
+    // Each new node may turn out to have sixteen CPUs: three nodes give it twelve.
     assert_eq!(limited(32).disruption().replacements.len(), 2);
-    let unfit = NodePoolUnfit::MinValues { key: INSTANCE_TYPE.into(), wanted: 2, found: 1 };
-    assert_eq!(unconsolidatable(&limited(29), "n0"), Unconsolidatable::NotLaunchable(unfit));
+    assert_eq!(limited(28).disruption().replacements.len(), 1);
+    let why = unconsolidatable(&limited(27), "n0");
+    assert!(matches!(why, Unconsolidatable::NothingCheaper { .. }), "{why:?}");
 }
 
 #[test]
 fn a_move_that_limits_leave_too_few_types_for_by_now_is_not_valid() {
     let command = limited(32).disruption();
     let why = validate(&limited(29).0, &command).unwrap_err().to_string();
-    assert!(why.contains("fewer types than NodePool default asks for with minValues"), "{why}");
+    assert!(why.contains("pods fit on no node that stays, and on no"), "{why}");
 }
 
 #[test]

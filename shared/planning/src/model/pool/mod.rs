@@ -1,11 +1,13 @@
 //! A NodePool made ready for planning: the instance types it may launch, as bit sets and arrays.
 //!
 //! [`build`] makes it from a snapshot, [`compatible`] narrows it by requirements, [`price`] says
-//! what it costs, [`bin`] which of its offerings packing and the relaxation choose from.
+//! what it costs, [`counted`] what limits count it as, [`bin`] which of its offerings packing and the
+//! relaxation choose from.
 
 mod bin;
 mod build;
 mod compatible;
+mod counted;
 mod launchable;
 mod price;
 mod unmet;

@@ -1,5 +1,6 @@
 //! `minValues`: a claim keeps so many distinct values of a key.
 
+use domain::instance_type::{CapacityType, InstanceType};
 use domain::label::{INSTANCE_TYPE, ZONE};
 use domain::node_pool::NodePool;
 use domain::reason::NodePoolUnfit;
@@ -7,7 +8,10 @@ use domain::requirement::{Operator, Requirement};
 use domain::resource::{CPU, Resources};
 use domain::settings::MinValuesPolicy;
 
-use crate::testing::{claim_of, cluster, listed, node_pool_of, pod, requirement, unfit};
+use crate::testing::{
+    claim_of, cluster, instance_type, listed, node_pool, node_pool_of, pod, requirement, reserved,
+    unfit, with_spot,
+};
 
 fn wanting(key: &str, count: u32) -> NodePool {
     let exists = requirement(key, Operator::Exists, &[]);
@@ -65,4 +69,37 @@ fn what_limits_rule_out_does_not_count() {
         unfit(&limited(2), "a", "default"),
         NodePoolUnfit::MinValues { key: INSTANCE_TYPE.into(), wanted: 2, found: 1 }
     );
+}
+
+/// Types of 2, 4 and 8 CPUs, the smaller two as spot too.
+fn three_sizes() -> Vec<InstanceType> {
+    vec![
+        with_spot(instance_type("m.large", 2, 0.10), 0.04),
+        with_spot(instance_type("m.xlarge", 4, 0.20), 0.07),
+        instance_type("m.2xlarge", 8, 0.44),
+    ]
+}
+
+#[test]
+fn a_reservation_that_leaves_too_few_types_is_passed_over() {
+    let mut types = three_sizes();
+    types[2].offerings.push(reserved("b", "cr-1", 1));
+    let plan = cluster().selling(types).pool(wanting(INSTANCE_TYPE, 2)).pod(pod("a")).plan();
+    let claim = claim_of(&plan, "a");
+    assert_eq!(claim.instance_types, ["m.large".into(), "m.xlarge".into()]);
+    assert_eq!(claim.offering.capacity_type, CapacityType::Spot);
+}
+
+#[test]
+fn limits_count_the_largest_type_that_has_to_be_listed() {
+    let pool = wanting(INSTANCE_TYPE, 2);
+    let limits = Resources::new().with(CPU, 8000);
+    let world = cluster().selling(three_sizes()).pool(NodePool { limits, ..pool });
+    let world = world.pods(6, &pod("a").cpu(900));
+    let plan = world.clone().plan();
+    let [waiting, _] = plan.unschedulable.as_slice() else { panic!("{:?}", plan.unschedulable) };
+    let reason = unfit(&plan, &waiting.pod.name, "default");
+    assert!(matches!(reason, NodePoolUnfit::Limit { .. }), "{reason}");
+    let others = world.pool(node_pool("other")).plan();
+    assert_eq!(others.unschedulable, []);
 }
