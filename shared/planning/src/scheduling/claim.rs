@@ -303,10 +303,18 @@ fn requirements_and_labels(
             }
             continue;
         }
-        // A label of the user's own gets one value, always the same.
-        if let Some(value) = model.label_values(&rule.key, &set).into_iter().next() {
-            labels.insert(rule.key.clone(), value.clone());
-            all.add_label(&rule.key, &value);
+        // A label of the user's own gets one value, always the same, unless there is none that all
+        // would have.
+        match model.label_values(&rule.key, &set).into_iter().next() {
+            Some(value) => {
+                labels.insert(rule.key.clone(), value.clone());
+                all.add_label(&rule.key, &value);
+            }
+            None => {
+                for requirement in set.to_requirements(&rule.key, None) {
+                    all.add(&requirement);
+                }
+            }
         }
     }
     for (key, value) in settled_labels(model, pool, listed) {

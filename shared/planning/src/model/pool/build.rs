@@ -196,8 +196,9 @@ impl<'a> Builder<'a, '_> {
             .map(|(key, rule)| KeyRule {
                 key: key.clone(),
                 set: sets.set(rule.values.clone()),
-                // A node gets some value of every label its pool names, unless the pool forbids it.
-                may_be_absent: rule.values.is_empty() && rule.may_be_absent,
+                // A node gets some value of every label its pool names, unless the pool forbids it,
+                // or its pods do and the pool only excludes values.
+                may_be_absent: rule.may_be_absent,
             })
             .collect();
         Compatible {

@@ -301,8 +301,9 @@ impl Pool<'_> {
             match open.iter_mut().find(|own| own.key == rule.key) {
                 Some(own) => {
                     let set = sets.intersection(own.set, rule.set);
+                    let is_narrower = own.set != set || own.may_be_absent && !rule.may_be_absent;
                     own.may_be_absent &= rule.may_be_absent;
-                    if own.set != set {
+                    if is_narrower {
                         own.set = set;
                         if sets.get(set).is_empty() && !own.may_be_absent {
                             return None;

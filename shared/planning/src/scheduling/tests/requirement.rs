@@ -207,3 +207,21 @@ fn every_listed_type_is_one_the_pool_allows() {
     let plan = cluster().pool(pool).pod(pod("a")).plan();
     assert_eq!(&*claim_of(&plan, "a").instance_types[0], "m.xlarge");
 }
+
+#[test]
+fn a_node_lacks_a_label_that_its_pods_forbid_and_its_pool_only_restricts() {
+    let restricts = |operator, values: &[&str]| {
+        let pool = node_pool_of("default", &[requirement("team", operator, values)]);
+        let forbids = pod("a").requiring(requirement("team", Operator::DoesNotExist, &[]));
+        let blue = pod("blue").on_nodes_with("team", "blue");
+        cluster().pool(pool).pod(forbids).pod(pod("b")).pod(blue).plan()
+    };
+    let plan = restricts(Operator::NotIn, &["red"]);
+    let claim = claim_of(&plan, "a");
+    assert_eq!(claim.labels.get("team"), None);
+    assert!(claim.requirements.contains(&requirement("team", Operator::DoesNotExist, &[])));
+    assert_eq!(&*claim_of(&plan, "blue").labels["team"], "blue");
+    claim_of(&plan, "b");
+    let plan = restricts(Operator::Exists, &[]);
+    assert!(matches!(unfit(&plan, "a", "default"), NodePoolUnfit::Label { .. }));
+}
