@@ -20,6 +20,14 @@ impl Topology {
         self.selects_others[group]
     }
 
+    /// Whether pods of the shape prefer to be near pods of other shapes, or away from them.
+    pub(crate) fn minds_others(&self, shape: ShapeIx) -> bool {
+        self.constraints[shape].owned.iter().any(|owned| {
+            let is_spread = matches!(self.groups[owned.group].rule, Rule::Spread { .. });
+            owned.weight > 0 && !is_spread && !owned.selects_itself
+        })
+    }
+
     /// Whether pods of the shape must keep a spread that counts other waiting pods too, which had
     /// better come later.
     pub(crate) fn leads(&self, shape: ShapeIx) -> bool {

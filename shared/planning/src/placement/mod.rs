@@ -138,7 +138,8 @@ impl Placer<'_, '_> {
     }
 
     /// Priority first, then what takes precedence, then those whose spread counts pods that do not
-    /// carry it, then the larger, so that what is hard to place is placed while there is room.
+    /// carry it, then the larger, so that what is hard to place is placed while there is room. Of
+    /// equally large ones those come last that would rather be near others, or away from them.
     fn order(&self, a: ShapeIx, b: ShapeIx) -> Ordering {
         let Precedence { shapes, domains, smaller_first, .. } = &self.precedence;
         let domains = |shape| domains.get(&shape).copied().unwrap_or(usize::MAX);
@@ -154,6 +155,7 @@ impl Placer<'_, '_> {
             .then_with(|| domains(a).cmp(&domains(b)))
             .then_with(|| self.topology.leads(b).cmp(&self.topology.leads(a)))
             .then(if *smaller_first { by_size.reverse() } else { by_size })
+            .then_with(|| self.topology.minds_others(a).cmp(&self.topology.minds_others(b)))
     }
 
     /// Whether pods that must share a host had better have a node of their own: they take

@@ -1,13 +1,14 @@
 //! Preferences: kept where they can be, given up where they cannot.
 
 use domain::label::{ARCH, ZONE};
+use domain::pod::PreferredPodTerm;
 use domain::resource::{NODES, Resources};
 use domain::settings::PreferencePolicy;
 use domain::taint::TaintEffect;
 
 use crate::testing::{
-    claim_of, cluster, is, listed, node, node_pool, node_pool_of, node_pool_with, place_of, pod,
-    taint,
+    claim_of, cluster, is, listed, near, node, node_pool, node_pool_of, node_pool_with, place_of,
+    pod, taint,
 };
 
 #[test]
@@ -79,4 +80,16 @@ fn a_preference_that_a_limit_leaves_no_node_for_is_given_up() {
     let large = pod("a").cpu(6000).preferring(10, is(ZONE, "a"));
     let plan = cluster().pool(near).pool(far).pods(2, &large).plan();
     assert!(plan.unschedulable.is_empty());
+}
+
+#[test]
+fn of_pods_of_one_size_those_come_last_that_prefer_something_of_others() {
+    let preferred = || vec![PreferredPodTerm { weight: 1, term: near(ZONE, ("app", "target")) }];
+    let target = pod("target").label("app", "target").cpu(1500);
+    let near_it = pod("a").cpu(1500).with(|spec| spec.preferred_pod_affinity = preferred());
+    let plan = cluster().pod(target.clone().on_nodes_with(ZONE, "b")).pod(near_it).plan();
+    assert_eq!(listed(claim_of(&plan, "a"), ZONE), "b");
+    let away = pod("a").cpu(1500).with(|spec| spec.preferred_pod_anti_affinity = preferred());
+    let plan = cluster().pod(target.on_nodes_with(ZONE, "a")).pod(away).plan();
+    assert_ne!(listed(claim_of(&plan, "a"), ZONE), "a");
 }
