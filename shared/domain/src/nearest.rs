@@ -21,7 +21,8 @@ fn letters_between(written: &str, known: &str) -> Option<usize> {
 }
 
 /// The known names that differ from the written one by the fewest letters, at most `count` of those
-/// that are equally near, by name. None where all differ by many.
+/// that are equally near, by name. None where all differ by many, or where the written one is among
+/// them.
 ///
 /// ```
 /// let families = ["c7g", "m7i", "r7i"];
@@ -37,6 +38,9 @@ pub fn nearest<'a>(
         .into_iter()
         .filter_map(|name| letters_between(written, name).map(|letters| (letters, name)))
         .collect();
+    if near.iter().any(|(_, name)| *name == written) {
+        return Vec::new();
+    }
     near.sort_unstable();
     near.dedup();
     let fewest = near.first().map(|(letters, _)| *letters);
@@ -82,6 +86,11 @@ mod tests {
         assert_eq!(nearest("shop/wbe-1", pods, 1), ["shop/web-1"]);
         assert_eq!(nearest("shop/web-2", pods, 5), ["shop/web-0", "shop/web-1"]);
         assert_eq!(nearest("On-Demand", ["spot", "on-demand"], 1), ["on-demand"]);
+    }
+
+    #[test]
+    fn who_writes_a_known_name_means_no_other() {
+        assert_eq!(nearest("shop/web-0", ["shop/web-0", "shop/web-1"], 2), [""; 0]);
     }
 
     #[test]
