@@ -129,9 +129,12 @@ fn a_buffer_without_effect_is_a_warning_that_says_why() {
         ]
     );
     let by_workload = "scalableRef: {apiGroup: apps, kind: Deployment, name: web}";
-    let [unsized_, unresolved] = &warnings(by_workload, "")[..] else { panic!() };
-    assert!(unsized_.starts_with("replicas, percentage or limits is needed"), "{unsized_}");
-    assert!(unresolved.contains("Deployment shop/web is not in the input: it"), "{unresolved}");
+    assert_eq!(
+        warnings(by_workload, ""),
+        [
+            "CapacityBuffer shop/spare, field spec.scalableRef: Deployment shop/web is not in the input: it has no effect"
+        ]
+    );
 }
 
 #[test]

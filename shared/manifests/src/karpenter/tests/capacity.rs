@@ -119,6 +119,24 @@ fn a_buffer_follows_a_template_or_a_workload() {
 }
 
 #[test]
+fn a_buffer_that_says_no_size_is_a_warning() {
+    let warnings = |size: &str| {
+        let text = buffer(&format!(
+            "{{scalableRef: {{apiGroup: apps, kind: Deployment, name: api}}{size}}}"
+        ));
+        read(&text).warnings.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        warnings(""),
+        [
+            "replicas, percentage or limits is needed beside it to say how many pods: the buffer has no effect \
+          (pool.yaml:4, object web/spare, field spec.scalableRef)"
+        ]
+    );
+    assert_eq!(warnings(", percentage: 10"), [""; 0]);
+}
+
+#[test]
 fn buffers_keep_the_rules_of_the_api() {
     let deployment = "scalableRef: {apiGroup: apps, kind: Deployment, name: api}";
     for (spec, expected) in [
