@@ -496,7 +496,7 @@ mod tests {
         assert_eq!((end.at, end.how), (SignedDuration::from_mins(9), PodEnd::Displaced));
         assert_eq!((&*db.pod.key.name, db.end), ("db-0", None), "a restart ends no pod");
         assert_eq!(problems.len(), 1, "{problems:?}");
-        assert!(problems[0].contains("Pod shop/lone-6f7-x: 1 Events"), "{problems:?}");
+        assert!(problems[0].contains("Pod shop/lone-6f7-x: 1 Event"), "{problems:?}");
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::html::data::{PageData, PodRow, SideBlock, SideNode};
 use crate::terminal::Canvas;
 use crate::text::explain;
 use crate::view::node_row;
+use crate::view::pod_names::PodNames;
 
 /// Claims of a plan with what is said about each, by name.
 type Claims<'a> = HashMap<&'a str, (&'a PlannedNodeClaim, Option<ClaimExplanation>)>;
@@ -32,7 +33,12 @@ pub(super) fn data(kind: &'static str, snapshot: &ClusterSnapshot, plan: &Plan) 
         node.text = row.map(|row| {
             let claim = claims.get(&*row.name);
             let claim = claim.map(|(claim, explanation)| (*claim, explanation.as_ref()));
-            explain::about_node(row, snapshot, plan, claim, Canvas::PLAIN)
+            let text = explain::about_node(row, snapshot, plan, claim, Canvas::PLAIN);
+            match claim {
+                // The page lists the pods of a node beside what is said about it.
+                Some((claim, _)) => text.replacen(&format!(": {}", PodNames(&claim.pods)), "", 1),
+                None => text,
+            }
         });
     }
     let mut data = PageData::new(kind);
@@ -75,4 +81,20 @@ fn planned_places(plan: &Plan) -> HashMap<&PodKey, &str> {
     let moves = plan.disruptions.iter().flat_map(|disruption| &disruption.moves);
     places.extend(plan.placements.iter().chain(moves).map(|own| (&own.pod, &*own.node)));
     places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn what_is_said_of_a_new_node_does_not_name_the_pods_that_are_listed_beside_it() {
+        let (snapshot, plan) = (testing::snapshot(), testing::plan());
+        let block = data("plan", &snapshot, &plan).block().unwrap();
+        assert!(block.contains("It is launched for pods that wait"), "{block}");
+        for claim in explain::new_claims(&plan) {
+            assert!(!block.contains(&format!(": {}", PodNames(&claim.pods))), "{block}");
+        }
+    }
 }

@@ -11,7 +11,7 @@ fn every_document_is_listed_with_its_command_and_has_a_schema() {
     assert_eq!(list.status, 0, "{list:?}");
     let kinds: Vec<&str> =
         list.out.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    assert_eq!(kinds.len(), 12, "{list:?}");
+    assert_eq!(kinds.len(), 13, "{list:?}");
     for kind in kinds {
         let run = workspace.run(&format!("schema {}", kind.to_lowercase()));
         assert_eq!((run.status, run.out), (0, schema(kind)), "{kind}");

@@ -150,7 +150,7 @@ fn what_is_expected_after_the_end_is_an_error() {
     let late = error(
         "  duration: 10m\n  expect:\n  - {at: 10m, nodes: {count: 0}}\n  - {at: 20m, nodes: {count: 0}}\n",
     );
-    assert_eq!(late, "the scenario ends before (t.yaml:8, object t, field spec.expect[1].at)");
+    assert_eq!(late, "the scenario ends before (t.yaml:8, field spec.expect[1].at)");
     let of_variant = error(
         "  duration: 10m\n  variants:\n  - {name: a, expect: [{at: 11m, zones: {count: 0}}]}\n",
     );

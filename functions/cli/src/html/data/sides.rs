@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use domain::money::UsdPerHour;
 use domain::node_offering::NodeCapacityType;
-use serde::Serialize;
+use serde::ser::SerializeSeq as _;
+use serde::{Serialize, Serializer};
 
 use super::lives::cut;
 use super::texts::{NONE, Texts};
@@ -156,14 +157,44 @@ pub(crate) struct PodRow<'a> {
 /// Pods before and after.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct PodTable {
-    stem: Vec<i64>,
+    stem: Column,
     rest: Vec<String>,
-    from: Vec<i64>,
-    to: Vec<i64>,
-    state: Vec<i64>,
-    cpu: Vec<i64>,
-    memory: Vec<i64>,
-    text: Vec<i64>,
+    from: Column,
+    to: Column,
+    state: Column,
+    cpu: Column,
+    memory: Column,
+    text: Column,
+}
+
+/// Whole numbers of which many in a row are the same, as of the replicas of a workload: such a row
+/// is written as `[value, count]`.
+#[derive(Debug, Default)]
+struct Column(Vec<i64>);
+
+/// As many of the same are written one by one.
+const ONE_BY_ONE_MAX: usize = 3;
+
+impl Column {
+    fn push(&mut self, value: i64) {
+        self.0.push(value);
+    }
+}
+
+impl Serialize for Column {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut written = serializer.serialize_seq(None)?;
+        for same in self.0.chunk_by(|one, next| one == next) {
+            match same {
+                [value, ..] if same.len() > ONE_BY_ONE_MAX => {
+                    let count = i64::try_from(same.len()).unwrap_or(i64::MAX);
+                    written.serialize_element(&[*value, count])?;
+                }
+                few => few.iter().try_for_each(|value| written.serialize_element(value))?,
+            }
+        }
+        written.end()
+    }
 }
 
 impl PodTable {
@@ -181,5 +212,16 @@ impl PodTable {
             all.text.push(texts.place_of(row.text.as_deref()));
         }
         all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_of_the_same_in_a_row_are_written_once() {
+        let column = Column(vec![7, 7, 7, -1, 5, 5, 5, 5]);
+        assert_eq!(serde_json::to_string(&column).unwrap(), "[7,7,7,-1,[5,4]]");
     }
 }

@@ -4,7 +4,9 @@ const data = JSON.parse(document.getElementById('data').textContent);
 const root = document.getElementById('run');
 const texts = data.texts;
 /** The text at a place; nothing for -1. */
-const text = (place) => (place < 0 ? '' : texts[place]);
+const text = (place) => (place < 0 ? '' : Array.isArray(texts[place]) ? texts[place].map(text).join('\n') : texts[place]);
+/** The values of a column: `[value, count]` stands for as many of the same. */
+const valuesOf = (column) => column.flatMap((own) => (Array.isArray(own) ? Array(own[1]).fill(own[0]) : own));
 
 /** An element with attributes, listeners (`onclick`) and children; a string becomes its text. */
 function el(tag, attributes = {}, ...children) {

@@ -120,19 +120,22 @@ const sides = (data.sides || []).map((block) => ({
   })),
 }));
 
-const placedPods = data.pods
-  ? range(data.pods.stem.length).map((index) => ({
+function placedPodsOf({ rest, ...packed }) {
+  const columns = Object.fromEntries(Object.entries(packed).map(([name, column]) => [name, valuesOf(column)]));
+  return range(rest.length).map((index) => ({
     index,
-    stem: text(data.pods.stem[index]),
-    name: text(data.pods.stem[index]) + data.pods.rest[index],
-    from: text(data.pods.from[index]),
-    to: text(data.pods.to[index]),
-    state: text(data.pods.state[index]),
-    cpu: data.pods.cpu[index],
-    memory: data.pods.memory[index],
-    said: text(data.pods.text[index]),
-  }))
-  : [];
+    stem: text(columns.stem[index]),
+    name: text(columns.stem[index]) + rest[index],
+    from: text(columns.from[index]),
+    to: text(columns.to[index]),
+    state: text(columns.state[index]),
+    cpu: columns.cpu[index],
+    memory: columns.memory[index],
+    said: text(columns.text[index]),
+  }));
+}
+
+const placedPods = data.pods ? placedPodsOf(data.pods) : [];
 
 const isBetween = (from, until, moment) => from >= 0 && from <= moment && (until < 0 || until > moment);
 
