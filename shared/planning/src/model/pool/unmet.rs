@@ -142,8 +142,10 @@ impl Unmet<'_> {
         let Some(listed) = required.as_list().filter(|listed| !listed.is_empty()) else {
             return offered(&known);
         };
+        // Many labels are true or false.
+        let tells = listed.iter().any(|value| !["true", "false"].contains(&&**value));
         let has_them = |other: &&Text| {
-            *other != key && {
+            *other != key && tells && {
                 let values = self.values_of(other);
                 listed.iter().all(|value| values.contains(&**value))
             }

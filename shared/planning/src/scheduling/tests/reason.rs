@@ -1,7 +1,9 @@
 //! Why a pod has no place, in the words that users read.
 
 use domain::instance_type::CapacityType;
-use domain::label::{ARCH, CAPACITY_TYPE, HOSTNAME, NODE_POOL, REGION, ZONE};
+use domain::label::{
+    ARCH, CAPACITY_TYPE, HOSTNAME, NODE_POOL, REGION, RESERVATION_INTERRUPTIBLE, ZONE,
+};
 use domain::node_class::Ec2NodeClass;
 use domain::node_pool::NodePool;
 use domain::reason::{NodePoolUnfit, PodUnschedulable};
@@ -111,6 +113,7 @@ fn check_own(requirements: &[Requirement], text: &str) {
         for (key, value) in labels {
             one.labels.insert(key.into(), vec![value.into()]);
         }
+        one.labels.insert("bursts".into(), vec!["true".into()]);
         one
     });
     let world = cluster()
@@ -133,6 +136,11 @@ fn a_pools_requirement_that_no_type_meets_is_named_with_what_comes_nearest() {
     check_own(
         &own(ARCH, &["riscv64"]),
         "no instance type has kubernetes.io/arch riscv64: there is amd64 and arm64",
+    );
+    check_own(
+        &own(RESERVATION_INTERRUPTIBLE, &["true"]),
+        "nothing is sold with karpenter.k8s.aws/capacity-reservation-interruptible true: none has \
+         that label",
     );
     check_own(
         &own(ZONE, &["eu-west-1a"]),
