@@ -157,13 +157,15 @@ pub struct PlannedNodeClaim {
 }
 
 impl PlannedNodeClaim {
-    /// The value of a label that its node will have whatever is launched.
-    pub fn settled_label(&self, key: &str) -> Option<&Text> {
-        let has_one = |own: &&Requirement| {
-            &*own.key == key && own.operator == Operator::In && own.values.len() == 1
-        };
-        let required = || self.requirements.iter().find(has_one)?.values.first();
-        self.labels.get(key).or_else(required)
+    /// Labels that its node will have whatever is launched.
+    pub fn settled_labels(&self) -> Labels {
+        let required = self.requirements.iter().filter_map(|own| match own.values.as_slice() {
+            [value] if own.operator == Operator::In => Some((own.key.clone(), value.clone())),
+            _ => None,
+        });
+        required
+            .chain(self.labels.iter().map(|(key, value)| (key.clone(), value.clone())))
+            .collect()
     }
 }
 

@@ -72,6 +72,13 @@ fn changed(count: u32, by: i64) -> u32 {
     u32::try_from((i64::from(count) + by).max(0)).unwrap_or(u32::MAX)
 }
 
+/// A pod of a shape on a claim that is about to be launched.
+#[derive(Clone, Copy)]
+pub(crate) struct PodOnClaim<'c> {
+    pub(crate) shape: ShapeIx,
+    pub(crate) claim: &'c PlannedNodeClaim,
+}
+
 /// Pods of one shape on an existing node.
 #[derive(Clone, Copy)]
 pub(crate) struct PodsOn {
@@ -268,17 +275,25 @@ impl State {
     /// already.
     pub(crate) fn count_on_claim(
         &mut self,
+        model: &Model,
         topology: &Topology,
-        shape: ShapeIx,
-        claim: &PlannedNodeClaim,
+        PodOnClaim { shape, claim }: PodOnClaim,
         counted: &[Text],
     ) {
-        for key in topology.keys_of(shape) {
-            if !counted.contains(&key)
-                && let Some(value) = claim.settled_label(&key)
-            {
-                let domain = TopologyDomain { key: &key, value };
-                self.count_new(topology, shape, domain, &claim.taints);
+        let mut keys = topology.keys_of(shape);
+        keys.retain(|key| !counted.contains(key));
+        if keys.is_empty() {
+            return;
+        }
+        let labels = claim.settled_labels();
+        let is_counted = |group: GroupIx| {
+            let owner = model.shape(topology.first_owner[group]).spec;
+            topology.groups[group].counts_new_node(&labels, &claim.taints, owner)
+        };
+        for key in &keys {
+            if let Some(value) = labels.get(key) {
+                let domain = TopologyDomain { key, value };
+                self.count_new(topology, shape, domain, &is_counted);
             }
         }
     }

@@ -117,6 +117,18 @@ impl Group {
         by_affinity && self.counts_nodes_with(&node.taints) && has_keys()
     }
 
+    /// Whether a spread constraint counts a node that is still to be launched with these labels and
+    /// taints.
+    pub(crate) fn counts_new_node(
+        &self,
+        labels: &Labels,
+        taints: &[Taint],
+        shape_spec: &domain::pod::PodSpec,
+    ) -> bool {
+        (!self.honors_affinity() || node_terms_hold(shape_spec, labels))
+            && self.counts_nodes_with(taints)
+    }
+
     /// Whether a spread constraint counts nodes with these taints.
     pub(crate) fn counts_nodes_with(&self, taints: &[Taint]) -> bool {
         self.filter

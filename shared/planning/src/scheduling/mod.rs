@@ -39,7 +39,7 @@ use domain::snapshot::ClusterSnapshot;
 use crate::feasibility::domains::pinned_keys;
 use crate::feasibility::limits::Limits;
 use crate::feasibility::scope::Scope;
-use crate::feasibility::state::State;
+use crate::feasibility::state::{PodOnClaim, State};
 use crate::feasibility::topology::{SoftSpread, Topology};
 use crate::ids::{IndexVec, NodeIx, PodIx, PoolIx, ShapeIx};
 use crate::model::Model;
@@ -193,7 +193,7 @@ impl Scheduling {
             let pinned = pinned
                 .entry(shape)
                 .or_insert_with(|| pinned_keys(&self.topology, shape, soft_spread));
-            state.count_on_claim(&self.topology, shape, claim, pinned);
+            state.count_on_claim(model, &self.topology, PodOnClaim { shape, claim }, pinned);
         }
         self.state = state;
     }

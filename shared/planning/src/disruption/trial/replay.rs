@@ -3,7 +3,7 @@
 use domain::plan::PlannedNodeClaim;
 
 use super::{Decision, Trials};
-use crate::feasibility::state::PodsOn;
+use crate::feasibility::state::{PodOnClaim, PodsOn};
 use crate::ids::{NodeIx, PodIx, ShapeIx};
 
 /// A node that one new node replaces, and where its pods go.
@@ -53,6 +53,7 @@ impl Trials<'_, '_> {
     /// Counts a pod of the shape on a claim that is launched besides, where constraints of other
     /// pods look.
     pub(crate) fn count_on_claim(&mut self, shape: ShapeIx, claim: &PlannedNodeClaim) {
-        self.state.count_on_claim(self.topology, shape, claim, &[]);
+        let pod = PodOnClaim { shape, claim };
+        self.state.count_on_claim(self.model, self.topology, pod, &[]);
     }
 }
