@@ -46,7 +46,7 @@ fn an_unknown_time_zone_is_said_and_holds_every_node() {
     let wrong = empty().replace("Europe/Berlin", "Europe/Berlim");
     let workspace = Workspace::with(&[("empty.yaml", &wrong)]);
     let run = workspace.run("plan --catalog catalog.yaml --now 2026-10-25T15:00:00Z -f empty.yaml");
-    assert!(run.out.contains("not an IANA time zone"), "{run:?}");
+    assert!(run.out.contains("its schedule or timeZone is none"), "{run:?}");
     assert!(run.err.contains("\"Europe/Berlim\" is not an IANA time zone"), "{run:?}");
     assert!(!run.out.contains("DISRUPT"), "{run:?}");
 }
