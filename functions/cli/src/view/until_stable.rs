@@ -169,11 +169,20 @@ impl<'a> Facts<'a> {
     }
 }
 
+/// Reasons for which nodes go at once, where nothing replaces them: no disruption is announced.
+const AT_ONCE: [DisruptionReason; 5] = [
+    DisruptionReason::Unhealthy,
+    DisruptionReason::Interrupted,
+    DisruptionReason::Expired,
+    DisruptionReason::ScaledDown,
+    DisruptionReason::OffHours,
+];
+
 fn steps(run: &StableRun, from: &ClusterUse) -> Vec<StepRow> {
     let timeline = &run.report.timeline;
     let facts = Facts::of(timeline, from);
     let mut steps: Vec<StepRow> = Vec::new();
-    for Entry { at, what, .. } in timeline {
+    for Entry { at, what, why } in timeline {
         let since_start = at.duration_since(run.report.started);
         match what {
             Happening::Disrupting { reason, nodes, replacements } => {
@@ -209,6 +218,27 @@ fn steps(run: &StableRun, from: &ClusterUse) -> Vec<StepRow> {
                         came,
                         pods: *pods,
                         savings: UsdPerHour::ZERO - price,
+                    }),
+                }
+            }
+            Happening::Draining(node) if !steps.iter().any(|own| own.went.contains(node)) => {
+                let why = AT_ONCE.into_iter().find(|own| why.as_deref() == Some(own.as_str()));
+                let Some(reason) = why else { continue };
+                let node = std::slice::from_ref(node);
+                let (pods, savings) = (facts.evicted(node, *at), facts.price(node));
+                match steps.last_mut() {
+                    Some(last) if (last.at, last.reason) == (since_start, Some(reason)) => {
+                        last.went.extend_from_slice(node);
+                        last.pods += pods;
+                        last.savings += savings;
+                    }
+                    _ => steps.push(StepRow {
+                        at: since_start,
+                        reason: Some(reason),
+                        went: node.to_vec(),
+                        came: Vec::new(),
+                        pods,
+                        savings,
                     }),
                 }
             }

@@ -60,6 +60,26 @@ fn scripts_get_the_same_figures_and_they_add_up() {
 }
 
 #[test]
+fn nodes_of_a_pool_that_is_off_are_a_step_that_says_so() {
+    let off = "outrigger.dev/off-schedule: 0 8 * * *, outrigger.dev/off-duration: 24h, \
+               outrigger.dev/off-grace: 10m";
+    let dump = ["default", "steady", "search"].iter().fold(KARPENTER.to_owned(), |dump, name| {
+        let metadata = format!("kind: NodePool\nmetadata: {{name: {name}");
+        assert!(dump.contains(&metadata), "{name}");
+        dump.replace(&metadata, &format!("{metadata}, annotations: {{{off}}}"))
+    });
+    let workspace = Workspace::with(&[("off.yaml", &*dump)]);
+    let line = format!("plan --until-stable -f off.yaml {NOW} -o json");
+    let document = workspace.run(&line).json();
+    assert_eq!(document["to"]["nodes"], 0, "{document}");
+    let saved = nanos(&document["savingsHourlyUsd"]);
+    let steps = document["steps"].as_array().unwrap();
+    assert!(steps.iter().all(|step| step["reason"] == "OffHours"), "{steps:#?}");
+    let of_steps: i64 = steps.iter().map(|step| nanos(&step["savingsHourlyUsd"])).sum();
+    assert!(saved > 0 && of_steps == saved, "{steps:#?}");
+}
+
+#[test]
 fn a_node_pool_that_is_given_beside_node_groups_is_the_one_that_counts() {
     let pool = SHOP.split("---\napiVersion: apps/v1").next().unwrap();
     let workspace = Workspace::with(&[("node-groups.yaml", NODE_GROUPS), ("nodepool.yaml", pool)]);
