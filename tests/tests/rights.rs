@@ -147,11 +147,29 @@ fn records_are_kept_apart_by_partition() {
         let resource = &statement["Resource"]["Fn::If"];
         let on_table = strings(&statement["Action"]).iter().any(|own| own.starts_with("dynamodb:"))
             && resource[1] == json!({"Fn::GetAtt": ["Table", "Arn"]});
-        let keys = &statement["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"];
+        let is_denial = statement["Effect"] == "Deny";
+        let by = if is_denial { "ForAnyValue:StringLike" } else { "ForAllValues:StringLike" };
+        let keys = &statement["Condition"][by]["dynamodb:LeadingKeys"];
         assert!(!on_table || !keys.is_null(), "{holder} {} sees all partitions", statement["Sid"]);
         bound += usize::from(on_table);
     }
-    assert_eq!(bound, 6, "a statement about the table is written in another way");
+    assert_eq!(bound, 7, "a statement about the table is written in another way");
+}
+
+#[test]
+fn who_serves_clusters_never_writes_the_catalogue() {
+    let template = installation();
+    let denied = template
+        .statements()
+        .into_iter()
+        .find(|(_, own)| own["Sid"] == "LeaveTheCatalogueToWhoWritesIt");
+    let (holder, denied) = denied.unwrap();
+    assert_eq!((holder, &denied["Effect"]), ("ServeClusters", &json!("Deny")));
+    let keys = &denied["Condition"]["ForAnyValue:StringLike"]["dynamodb:LeadingKeys"];
+    assert_eq!(*keys, json!(["region/*"]));
+    for action in ["BatchWriteItem", "DeleteItem", "PutItem"] {
+        assert!(strings(&denied["Action"]).contains(&&*format!("dynamodb:{action}")), "{action}");
+    }
 }
 
 #[test]
@@ -170,5 +188,5 @@ fn rights_to_a_table_are_the_same_whoever_made_it() {
         assert!(existing.starts_with(named), "{holder} {}", statement["Sid"]);
         about += 1;
     }
-    assert_eq!(about, 7);
+    assert_eq!(about, 8);
 }

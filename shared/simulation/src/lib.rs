@@ -14,6 +14,7 @@ mod journal;
 mod last_step;
 mod playback;
 pub mod ports;
+pub mod region;
 mod replay;
 pub mod report;
 mod run;

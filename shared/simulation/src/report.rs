@@ -11,7 +11,7 @@ use domain::reason::DisruptionReason;
 use domain::{SignedDuration, Text, Timestamp};
 
 use crate::invariant::Violation;
-use crate::scenario::SaidBy;
+use crate::region::SaidBy;
 
 /// A whole run.
 #[derive(Clone, Debug)]

@@ -70,8 +70,8 @@ mod not_simulated;
 mod recorded;
 
 pub use definition::{
-    Action, Announcement, CatalogChoice, ProvisioningMode, SaidBy, Scenario, ScenarioError,
-    SettingsChange, Step, Variant,
+    Action, Announcement, CatalogChoice, ProvisioningMode, Scenario, ScenarioError, SettingsChange,
+    Step, Variant,
 };
 pub use expectation::{Expectation, Expected, PodCount, PriceBound, Range};
 pub use filter::{InstanceFilter, SpotInterruptions};

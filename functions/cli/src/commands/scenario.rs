@@ -5,7 +5,8 @@ use std::path::Path;
 use domain::scheduler::SchedulerConfig;
 use domain::snapshot::ClusterSnapshot;
 use manifests::Object;
-use simulation::scenario::{CatalogChoice, SaidBy, Scenario, ScenarioError};
+use simulation::region::SaidBy;
+use simulation::scenario::{CatalogChoice, Scenario, ScenarioError};
 
 use crate::bundled::{self, Bundled};
 use crate::commands::replay_error::ReplayError;

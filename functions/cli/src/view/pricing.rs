@@ -7,7 +7,7 @@ use domain::Text;
 use domain::instance_type::{InstanceTypes, PriceSource, Pricing};
 use simulation::report::Report;
 
-pub(crate) use simulation::scenario::SaidBy;
+pub(crate) use simulation::region::SaidBy;
 
 /// What is to be said beside dollars.
 #[derive(Clone, Debug)]

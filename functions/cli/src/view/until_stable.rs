@@ -170,7 +170,7 @@ impl<'a> Facts<'a> {
 }
 
 /// Reasons for which nodes go at once, where nothing replaces them: no disruption is announced.
-const AT_ONCE: [DisruptionReason; 5] = [
+const UNANNOUNCED_REASONS: [DisruptionReason; 5] = [
     DisruptionReason::Unhealthy,
     DisruptionReason::Interrupted,
     DisruptionReason::Expired,
@@ -222,7 +222,9 @@ fn steps(run: &StableRun, from: &ClusterUse) -> Vec<StepRow> {
                 }
             }
             Happening::Draining(node) if !steps.iter().any(|own| own.went.contains(node)) => {
-                let why = AT_ONCE.into_iter().find(|own| why.as_deref() == Some(own.as_str()));
+                let why = UNANNOUNCED_REASONS
+                    .into_iter()
+                    .find(|own| why.as_deref() == Some(own.as_str()));
                 let Some(reason) = why else { continue };
                 let node = std::slice::from_ref(node);
                 let (pods, savings) = (facts.evicted(node, *at), facts.price(node));

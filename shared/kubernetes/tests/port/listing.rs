@@ -257,7 +257,9 @@ async fn the_same_objects_are_the_same_whether_from_a_file_or_an_api_server() {
     assert_eq!(listing.objects.pod_templates, expected.objects.pod_templates);
     // An API server says what Kubernetes has written; for manifests it is worked out.
     let mut budgets = listing.objects.pod_disruption_budgets;
-    budgets.iter_mut().for_each(|own| own.complete_status(&expected.objects.pods));
+    for budget in &mut budgets {
+        budget.complete_status(&expected.objects.pods);
+    }
     assert_eq!(budgets, expected.objects.pod_disruption_budgets);
     assert_eq!(listing.objects.persistent_volume_claims, expected.objects.persistent_volume_claims);
     assert_eq!(listing.objects.persistent_volumes, expected.objects.persistent_volumes);

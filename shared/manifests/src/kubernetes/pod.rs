@@ -58,7 +58,10 @@ pub(super) fn read_pod(root: Field<'_>) -> PodObject {
     let interner = root.reader().interner();
     let (mut pod_spec, priority) = pod_spec(spec, &key.namespace, &metadata.labels);
     read_annotations(root.get("metadata").get("annotations"), &mut pod_spec);
-    if let Some(requests) = requests_in_place(spec, status) {
+    // What the node can never give is not waited for.
+    let is_refused = condition(status, "PodResizePending")
+        .is_some_and(|pending| pending.get("reason").str() == Some("Infeasible"));
+    if let Some(requests) = requests_in_place(spec, status, is_refused) {
         pod_spec.requests = requests;
     }
     let traits = PodTraits::of(&metadata.annotations);

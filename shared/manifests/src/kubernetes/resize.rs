@@ -6,12 +6,16 @@
 
 use domain::resource::Resources;
 
-use super::pod::condition;
 use super::pod_spec::{container_requests, requests_with};
 use crate::field::Field;
 
-/// What a pod takes of its node, if its status says what its containers have.
-pub(super) fn requests_in_place(spec: Field<'_>, status: Field<'_>) -> Option<Resources> {
+/// What a pod takes of its node, if its status says what its containers have. Where the resize is
+/// refused, that is all.
+pub(super) fn requests_in_place(
+    spec: Field<'_>,
+    status: Field<'_>,
+    is_refused: bool,
+) -> Option<Resources> {
     let running: Vec<_> = ["containerStatuses", "initContainerStatuses"]
         .into_iter()
         .flat_map(|list| status.get(list).items())
@@ -20,15 +24,12 @@ pub(super) fn requests_in_place(spec: Field<'_>, status: Field<'_>) -> Option<Re
     if running.is_empty() {
         return None;
     }
-    let is_refused = condition(status, "PodResizePending")
-        .is_some_and(|pending| pending.get("reason").str() == Some("Infeasible"));
     let requests = requests_with(spec, |container| {
         let meant = container_requests(container);
         let name = container.get("name").str();
         let Some(own) = running.iter().find(|own| own.get("name").str() == name) else {
             return meant;
         };
-        // What the node can never give is not waited for.
         let mut requests = if is_refused { Resources::new() } else { meant };
         requests.raise_to(&own.get("resources").get("requests").resources());
         requests.raise_to(&own.get("allocatedResources").resources());

@@ -101,8 +101,8 @@ fn may_come_last(topology: &Topology, shape: ShapeIx) -> bool {
     !constraints.owned.iter().any(carries) && !constraints.selected_by.iter().any(is_joined)
 }
 
-/// Groups of required affinity by host that a shape carries, and whether its pods may be the first of
-/// each.
+/// Groups of required affinity by host that a shape carries, and whether its pods may be the first
+/// of each.
 pub(crate) fn host_affinity(
     topology: &Topology,
     shape: ShapeIx,

@@ -242,8 +242,8 @@ fn expendable(nodes: &IndexVec<NodeIx, NodeView>, shapes: &Shapes) -> FxHashSet<
 }
 
 /// Values that nodes and pools have, and pods name, of each label for which some pool names no list
-/// of values. Where pods name only what they do not want, a value that they may get counts as named:
-/// it is a domain for all others as well.
+/// of values. Where pods name only what they do not want, a value that they may get counts as
+/// named: it is a domain for all others as well.
 fn open_labels(
     pools: &IndexVec<PoolIx, Pool>,
     nodes: &IndexVec<NodeIx, NodeView>,

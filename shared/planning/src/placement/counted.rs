@@ -1,22 +1,16 @@
 //! Which spreads count a pod on a node that is still to be launched.
 //!
 //! By default (`nodeAffinityPolicy: Honor`) a spread leaves out nodes that its own pods may not go
-//! to. A pod that the spread selects and that does not carry it may go to either kind: which of them
-//! is settled before it is counted.
-
-use std::sync::Arc;
+//! to. A pod that the spread selects and that does not carry it may go to either kind: which of
+//! them is settled before it is counted.
 
 use domain::requirement::{Operator, ValueSet};
 
-use super::placer::Placer;
-use crate::feasibility::fit::Fit;
+use super::placer::{Kind, Placer};
 use crate::feasibility::scope::Scope;
 use crate::feasibility::topology::Rule;
 use crate::ids::{GroupIx, PoolIx, ShapeIx};
 use crate::model::intern::{ConjunctionId, KeyRule, Sets};
-
-/// A way of meeting the requirements of a pod on a new node.
-pub(super) type Kind = (ConjunctionId, Arc<Fit>);
 
 /// Whether the pods that carry a spread may go to new nodes of a pool.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -27,8 +21,9 @@ enum Admission {
 }
 
 impl Placer<'_, '_> {
-    /// Narrows what is required of a new node until each spread that selects the pod without that
-    /// the pod carries it either counts the node or leaves it out: whichever is cheaper for the pod.
+    /// Narrows what is required of a new node until each spread that selects the pod, and that the
+    /// pod does not carry, either counts the node or leaves it out: whichever is cheaper for the
+    /// pod.
     pub(super) fn settle_counting(&mut self, shape: ShapeIx, kind: Kind) -> Kind {
         let topology = self.topology;
         let constraints = &topology.constraints[shape];

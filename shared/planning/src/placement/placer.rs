@@ -8,7 +8,6 @@ use domain::Text;
 use domain::taint::Toleration;
 use rustc_hash::FxHashMap;
 
-use super::counted::Kind;
 use super::nominations::Nominations;
 use super::zone_choice::ZoneChoice;
 use crate::feasibility::domains::pinned_keys;
@@ -21,6 +20,9 @@ use crate::model::Model;
 use crate::model::intern::ConjunctionId;
 use crate::model::memo::Memo;
 use crate::work::Item;
+
+/// A way of meeting the requirements of a pod on a new node.
+pub(super) type Kind = (ConjunctionId, Arc<Fit>);
 
 /// What became of the pods.
 #[derive(Default)]

@@ -2,9 +2,9 @@
 //!
 //! Nothing has changed for a while, and nothing is under way: then it is asked what disruption
 //! would propose once time alone makes a difference, as `consolidateAfter` passes, pods and nodes
-//! come of age, nodes expire, windows of budgets open and close, and NodePools go off. Where it would propose something, the run
-//! goes on at that moment; else the cluster is stable. The minutes in between, in which every run
-//! of a function finds what the last one found, are left out.
+//! come of age, nodes expire, windows of budgets open and close, and NodePools go off. Where it
+//! would propose something, the run goes on at that moment; else the cluster is stable. The minutes
+//! in between, in which every run of a function finds what the last one found, are left out.
 
 use std::collections::BTreeSet;
 use std::iter::successors;

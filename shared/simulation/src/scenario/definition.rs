@@ -1,6 +1,5 @@
 //! What a scenario consists of.
 
-use std::fmt;
 use std::sync::Arc;
 
 use catalog::CatalogError;
@@ -14,6 +13,7 @@ use super::expectation::Expectation;
 use super::filter::{InstanceFilter, SpotInterruptions};
 use crate::api::WorkloadId;
 use crate::ec2::{Ec2Behaviour, Faults, PublishedImage};
+use crate::region::SaidBy;
 use crate::replay::Replay;
 use crate::world::DeleteTarget;
 
@@ -103,42 +103,6 @@ impl CatalogChoice {
         match self {
             Self::Region(_, said_by) => said_by.clone(),
             Self::Given(_) => SaidBy::Catalog,
-        }
-    }
-}
-
-/// What says which region prices are of.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SaidBy {
-    /// `--region`.
-    Option,
-    /// The catalogue that was given.
-    Catalog,
-    /// The scenario.
-    Scenario,
-    /// The recording.
-    Recording,
-    /// Objects of the input.
-    Objects {
-        /// Their kind, of which an s makes the plural.
-        kind: &'static str,
-        /// How many of them say so.
-        count: usize,
-    },
-    /// Nothing does.
-    Nothing,
-}
-
-impl fmt::Display for SaidBy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Option => f.write_str("--region"),
-            Self::Catalog => f.write_str("the catalogue says so"),
-            Self::Scenario => f.write_str("the scenario's region"),
-            Self::Recording => f.write_str("the recording's region"),
-            Self::Objects { kind, count: 1 } => write!(f, "1 {kind} says so"),
-            Self::Objects { kind, count } => write!(f, "{count} {kind}s say so"),
-            Self::Nothing => f.write_str("nothing says another region"),
         }
     }
 }

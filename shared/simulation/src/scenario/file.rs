@@ -15,8 +15,8 @@ use manifests::{
 };
 
 use super::definition::{
-    Action, Announcement, CatalogChoice, ProvisioningMode, SaidBy, Scenario, ScenarioError,
-    SettingsChange, Step, Variant,
+    Action, Announcement, CatalogChoice, ProvisioningMode, Scenario, ScenarioError, SettingsChange,
+    Step, Variant,
 };
 use super::duration::duration;
 use super::expectation::{self, Expectation};
@@ -24,6 +24,7 @@ use super::filter::{FILTER_FIELDS, InstanceFilter, SpotInterruptions};
 use super::not_simulated::not_simulated;
 use crate::api::{Kind, WorkloadId};
 use crate::ec2::{Ec2Behaviour, Faults, PublishedImage};
+use crate::region::SaidBy;
 use crate::world::DeleteTarget;
 
 /// A Monday morning, 2026-01-05T09:00:00Z, so that schedules of working days apply.

@@ -10,11 +10,10 @@ use domain::{SignedDuration, Text};
 use manifests::Object;
 use recording::{ObjectChange, Recording};
 
-use super::definition::{
-    Action, CatalogChoice, ProvisioningMode, SaidBy, Scenario, SettingsChange, Step,
-};
+use super::definition::{Action, CatalogChoice, ProvisioningMode, Scenario, SettingsChange, Step};
 use super::file::{NAMESPACED, OF_CLUSTER};
 use crate::ec2::{Ec2Behaviour, Faults};
+use crate::region::SaidBy;
 use crate::replay::Replay;
 use crate::world::DeleteTarget;
 

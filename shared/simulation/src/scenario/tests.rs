@@ -1,4 +1,5 @@
 use super::*;
+use crate::region::SaidBy;
 use domain::SignedDuration;
 use domain::instance_type::CapacityType;
 use domain::money::UsdPerHour;

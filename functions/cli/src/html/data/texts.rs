@@ -1,5 +1,5 @@
-//! Texts that stand once and are meant by their place. Of a text with several lines each line stands
-//! once: what is said of one node is mostly said of others too.
+//! Texts that stand once and are meant by their place. Of a text with several lines each line
+//! stands once: what is said of one node is mostly said of others too.
 
 use std::collections::HashMap;
 

@@ -1,8 +1,8 @@
 //! A NodePool made ready for planning: the instance types it may launch, as bit sets and arrays.
 //!
 //! [`build`] makes it from a snapshot, [`compatible`] narrows it by requirements, [`price`] says
-//! what it costs, [`counted`] what limits count it as, [`bin`] which of its offerings packing and the
-//! relaxation choose from.
+//! what it costs, [`counted`] what limits count it as, [`bin`] which of its offerings packing and
+//! the relaxation choose from.
 
 mod bin;
 mod build;

@@ -59,7 +59,7 @@ impl Unmet<'_> {
         let requirements = template.requirements.iter().filter(|own| own.key == *key);
         let labels: &Labels = &template.labels;
         let label = labels.get(key).map(|value| format!("label {value}"));
-        // Without the key, which is told already.
+        // Without the key, which is shown already.
         let keyless = |own: &Requirement| Requirement { key: "".into(), ..own.clone() }.to_string();
         let written = requirements.map(|own| keyless(own).trim_start().to_owned());
         written.chain(label).map(Text::from).collect()
