@@ -291,7 +291,7 @@ impl Reader {
                 None => true,
                 Some(value) => path.key("available").boolean(value)?,
             },
-            reservation: reservation(path, &fields, capacity_type)?,
+            reservation: reservation(path, &fields, capacity_type)?.map(Box::new),
         })
     }
 }

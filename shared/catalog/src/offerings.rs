@@ -94,12 +94,12 @@ impl Source<'_> {
                 price: price::reserved(self.facts.on_demand.unwrap_or(UsdPerHour::ZERO)),
                 available: !reservation.is_expiring
                     && self.is_available(&reservation.zone, CapacityType::Reserved),
-                reservation: Some(Reservation {
+                reservation: Some(Box::new(Reservation {
                     id: reservation.id.clone(),
                     reservation_type: reservation.reservation_type.clone(),
                     is_interruptible: reservation.is_interruptible,
                     remaining: self.options.reservations_remaining.get(&reservation.id).copied(),
-                }),
+                })),
             })
             .collect()
     }

@@ -91,7 +91,10 @@ pub(crate) fn size(cpu: i64, gib: i64, pods: i64) -> Resources {
 fn catalogue() -> InstanceTypes {
     use CapacityType::{OnDemand, Reserved, Spot};
     let reserved = Offering {
-        reservation: Some(Reservation { remaining: Some(1), ..Reservation::of_id("r-1") }),
+        reservation: Some(Box::new(Reservation {
+            remaining: Some(1),
+            ..Reservation::of_id("r-1")
+        })),
         ..offering("a", Reserved, 0.0)
     };
     let sold_out = Offering { available: false, ..offering("b", Spot, 0.1) };

@@ -70,8 +70,9 @@ pub struct Offering {
     pub price: UsdPerHour,
     /// Whether it can be launched now. Offerings that cannot stay listed: drift needs them.
     pub available: bool,
-    /// The capacity reservation, for `reserved`.
-    pub reservation: Option<Reservation>,
+    /// The capacity reservation, for `reserved`: boxed, since catalogues hold tens of thousands of
+    /// offerings, hardly one of which has any.
+    pub reservation: Option<Box<Reservation>>,
 }
 
 impl Offering {

@@ -339,7 +339,8 @@ mod tests {
             reservation_type: "capacity-block".into(),
             ..Reservation::of_id("cr-block")
         };
-        let reserved = |own| Offering { reservation: Some(own), ..offering("a", "reserved", 0) };
+        let reserved =
+            |own| Offering { reservation: Some(Box::new(own)), ..offering("a", "reserved", 0) };
         let offerings = [reserved(Reservation::of_id("cr-1")), reserved(block)];
         let m5 = instance_type("m5.large", offerings);
         let catalogue = InstanceTypes { default: vec![m5].into(), ..InstanceTypes::default() };

@@ -39,7 +39,10 @@ pub(crate) fn offering(zone: &str, capacity_type: CapacityType, price: f64) -> O
 /// An offering of a reservation with `remaining` instances left.
 pub(crate) fn reserved(zone: &str, id: &str, remaining: u32) -> Offering {
     Offering {
-        reservation: Some(Reservation { remaining: Some(remaining), ..Reservation::of_id(id) }),
+        reservation: Some(Box::new(Reservation {
+            remaining: Some(remaining),
+            ..Reservation::of_id(id)
+        })),
         ..offering(zone, CapacityType::Reserved, 0.000_001)
     }
 }

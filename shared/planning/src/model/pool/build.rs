@@ -335,7 +335,7 @@ impl<'a> Builder<'a, '_> {
         let allows =
             |key: &str, value: &str| own.get(key).is_none_or(|rule| rule.values.contains(value));
         let zone_id = self.snapshot.instance_types.zone_ids.get(&offering.zone);
-        let reservation = offering.reservation.as_ref();
+        let reservation = offering.reservation.as_deref();
         (offering.capacity_type != CapacityType::Reserved
             || self.snapshot.settings.feature_gates.reserved_capacity)
             && allows(label::ZONE, &offering.zone)
@@ -401,7 +401,7 @@ fn index_of(
     offering: &Offering,
     interruption: NodeInterruptionCost,
 ) -> PurchaseIx {
-    let reservation = offering.reservation.as_ref();
+    let reservation = offering.reservation.as_deref();
     let id = reservation.map(|reservation| &reservation.id);
     let known = purchases.position(|known| {
         known.capacity_type == offering.capacity_type
