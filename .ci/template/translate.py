@@ -3,7 +3,7 @@
     translate.py TEMPLATE CLUSTER NODES OUT_FOLDER
 
 Writes OUT_FOLDER/template.json, the translated template, and OUT_FOLDER/policies.json, which holds the policies of every
-function's role with all references resolved, and the names of what they are about. Fails where a resource is not created, or created other than it was asked for.
+function's role with all references resolved, the names of what they are about, and of the clusters served. Fails where a resource is not created, or created other than it was asked for.
 """
 
 import ast
@@ -260,7 +260,7 @@ def main():
         policies = policies_of(FUNCTIONS)
         names = names_of(made, made_nodes)
         check_deletion(stacks, stack_name, made, made_nodes, problems)
-    (out / "policies.json").write_text(json.dumps({"policies": policies, "names": names}, indent=1, sort_keys=True))
+    (out / "policies.json").write_text(json.dumps({"policies": policies, "names": names, "served": PARAMETERS["ClusterNames"].split(",")}, indent=1, sort_keys=True))
     for name, own in policies.items():
         problems.unless(own, f"{name}: its role has no policy")
     for problem in problems:

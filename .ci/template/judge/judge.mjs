@@ -4,6 +4,9 @@
 // What a function asks for is allowed, everything else is denied; and every part of a policy is needed: taking away a statement, an
 // action or a resource makes some case fail, taking away a condition lets something through. What functions needed while the rig ran is
 // allowed. Where the whole rig ran, some call of it needed every statement, but for those that AWS itself makes use of.
+//
+// A statement that denies is judged where it matters, with all clusters served (ClusterNames is "*"): without it, or a part of it,
+// something is let through; without a condition of it, something that a function asks for is not.
 
 import { readFileSync } from 'node:fs'
 import { runSimulation } from '@cloud-copilot/iam-simulate'
@@ -11,7 +14,7 @@ import { FUNCTIONS, cases } from './cases.mjs'
 import { recorded } from './recorded.mjs'
 
 const [folder, record] = process.argv.slice(2)
-const { policies, names } = JSON.parse(readFileSync(`${folder}/policies.json`, 'utf8'))
+const { policies, names, served } = JSON.parse(readFileSync(`${folder}/policies.json`, 'utf8'))
 
 names.SHARER = '9'.repeat(12)
 const list = (value) => (Array.isArray(value) ? value : [value])
@@ -73,27 +76,56 @@ function* loosened(statements) {
 const statementsOf = (name) =>
   policies[name].flatMap((policy) => policy.Statement).map((own) => ({ ...own, Resource: list(own.Resource).map(owned) }))
 
+// The same where all clusters are served.
+const servingAll = (statements) =>
+  structuredClone(statements).map((own) => {
+    for (const tests of Object.values(own.Condition ?? {})) {
+      for (const [key, values] of Object.entries(tests)) if (list(values).join() === served.join()) tests[key] = ['*']
+    }
+    return own
+  })
+
+const isOfCatalogue = ({ context }) => list(context['dynamodb:LeadingKeys'] ?? []).some((key) => key.startsWith('region/'))
+const isDenial = (statement) => statement.Effect === 'Deny'
+// Whether some case is judged so by the statements and otherwise by the rest of them.
+async function tells(name, statements, rest, allowed, which) {
+  for (const one of which) if ((await isAllowed(name, statements, one)) === allowed && (await isAllowed(name, rest, one)) !== allowed) return true
+  return false
+}
+
 const concerns = (statement, { action }) => list(statement.Action).includes(action)
 const problems = []
 let judged = 0
 for (const name of FUNCTIONS) {
   const statements = statementsOf(name)
-  for (const one of cases) {
+  const all = servingAll(statements)
+  const judge = async (one, by, where) => {
     judged += 1
     const expected = one.may.includes(name)
-    if ((await isAllowed(name, statements, one)) !== expected) {
-      problems.push(`${name}: ${one.action} on ${one.resource} ${JSON.stringify(one.context)} is ${expected ? 'denied' : 'allowed'}`)
+    if ((await isAllowed(name, by, one)) !== expected) {
+      problems.push(`${name}: ${one.action} on ${one.resource} ${JSON.stringify(one.context)} is ${expected ? 'denied' : 'allowed'}${where}`)
     }
   }
-  const finds = async (rest, which) => {
-    for (const one of which) if ((await isAllowed(name, rest, one)) !== one.may.includes(name)) return true
-    return false
+  for (const one of cases) {
+    await judge(one, statements, '')
+    if (isOfCatalogue(one)) await judge(one, all, ' where all clusters are served')
   }
+  const about = (statement, may) => cases.filter((one) => one.may.includes(name) === may && concerns(statement, one))
   for (const [what, rest, statement] of lessened(statements)) {
-    if (!(await finds(rest, cases.filter((one) => one.may.includes(name) && concerns(statement, one))))) problems.push(`${name}: nothing needs ${what}`)
+    if (isDenial(statement)) continue
+    if (!(await tells(name, statements, rest, true, about(statement, true)))) problems.push(`${name}: nothing needs ${what}`)
   }
   for (const [what, rest, statement] of loosened(statements)) {
-    if (!(await finds(rest, cases.filter((one) => !one.may.includes(name) && concerns(statement, one))))) problems.push(`${name}: nothing is kept out by ${what}`)
+    if (isDenial(statement)) continue
+    if (!(await tells(name, statements, rest, false, about(statement, false)))) problems.push(`${name}: nothing is kept out by ${what}`)
+  }
+  for (const [what, rest, statement] of lessened(all)) {
+    if (!isDenial(statement)) continue
+    if (!(await tells(name, all, rest, false, about(statement, false)))) problems.push(`${name}: nothing is kept out by ${what}`)
+  }
+  for (const [what, rest, statement] of loosened(all)) {
+    if (!isDenial(statement)) continue
+    if (!(await tells(name, all, rest, true, about(statement, true)))) problems.push(`${name}: nothing needs ${what}`)
   }
 }
 
@@ -106,11 +138,11 @@ const OF_AWS = {
   UseTheKeyOfTheTable: 'DynamoDB decrypts the key of a table in the name of whoever reads or writes it',
 }
 
-// What nobody needed while the rig ran: only cases of ours say that it is needed.
+// What nobody needed while the rig ran: only cases of ours say that it is needed. No call needs to be denied.
 async function unused(name, seen) {
   const statements = statementsOf(name)
   const found = []
-  for (const statement of statements) {
+  for (const statement of statements.filter((own) => !isDenial(own))) {
     const rest = statements.filter((own) => own !== statement)
     const needed = await Promise.all(seen.filter((one) => concerns(statement, one)).map((one) => isAllowed(name, rest, one)))
     if (needed.every((allowed) => allowed)) found.push(statement.Sid)
