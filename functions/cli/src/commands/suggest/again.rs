@@ -67,17 +67,10 @@ fn list(flag: &str, values: &[String]) -> Vec<String> {
     std::iter::once(flag.to_owned()).chain(values.iter().cloned()).collect()
 }
 
-/// A line that a POSIX shell takes for the words.
+/// A line that a POSIX shell takes for the words; no argument of a process has a NUL byte.
 fn quoted(words: &[String]) -> String {
-    let is_plain = |own: char| own.is_ascii_alphanumeric() || "_-./:=@%+,".contains(own);
-    let quoted = words.iter().map(|word| {
-        if !word.is_empty() && word.chars().all(is_plain) {
-            word.clone()
-        } else {
-            format!("'{}'", word.replace('\'', "'\\''"))
-        }
-    });
-    quoted.collect::<Vec<_>>().join(" ")
+    let quoter = shlex::Quoter::new().allow_nul(true);
+    quoter.join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
 }
 
 #[cfg(test)]
@@ -122,13 +115,13 @@ mod tests {
         assert_eq!(
             commands(&args),
             [
-                "outrigger suggest days.jsonl -f 'my pools.yaml' 'it'\\''s.yaml' \
+                "outrigger suggest days.jsonl -f 'my pools.yaml' \"it's.yaml\" \
                  --under spot-notice --seeds 5 --seed 0 --timezone Asia/Seoul --periods 2 --only a \
-                 --feature-gates NodeRepair=true --search-effort quick --region eu-west-1 -o yaml \
+                 --feature-gates 'NodeRepair=true' --search-effort quick --region eu-west-1 -o yaml \
                  > suggested.yaml",
                 "outrigger simulate spot-notice --from days.jsonl \
-                 -f 'my pools.yaml' 'it'\\''s.yaml' suggested.yaml --seeds 5 --seed 0 \
-                 --feature-gates NodeRepair=true --search-effort quick --region eu-west-1",
+                 -f 'my pools.yaml' \"it's.yaml\" suggested.yaml --seeds 5 --seed 0 \
+                 --feature-gates 'NodeRepair=true' --search-effort quick --region eu-west-1",
             ]
         );
     }
