@@ -13,7 +13,8 @@ use crate::html::explain::Explained;
 use crate::snapshot_source::{self, LoadedSnapshot, SnapshotSource};
 use crate::status::Status;
 use crate::terminal::Canvas;
-use crate::text::explain;
+use crate::text::explain::{self, NewNode};
+use crate::text::plan::PodNaming;
 use crate::view::node_row::{self, NodeRow};
 use crate::view::pricing::PriceNote;
 use crate::view::spot::{PassedOver, Remembered};
@@ -99,21 +100,23 @@ fn node(
     };
     let claim = explain::new_claims(planned).find(|claim| claim.name == row.name);
     let explanation = claim.and_then(|claim| explain_claim(snapshot, claim));
-    let claim = claim.map(|claim| (claim, explanation.as_ref()));
+    let explanation = explanation.as_ref();
+    let new = claim.map(|claim| NewNode { claim, explanation, naming: PodNaming::Named });
     match args.output {
         ExplainFormat::Text => {
-            let text = explain::node(row, snapshot, planned, claim, Canvas::of_stdout())
+            let text = explain::node(row, snapshot, planned, new, Canvas::of_stdout())
                 + &about_offering(row);
             Ok(with_prices(text, &prices))
         }
         ExplainFormat::Html => {
-            let text = explain::about_node(row, snapshot, planned, claim, Canvas::PLAIN)
+            let text = explain::about_node(row, snapshot, planned, new, Canvas::PLAIN)
                 + &about_offering(row);
             let explained = Explained { kind: "node", name: &row.name, text: &text };
             Ok(html::explain::explain(explained, snapshot, planned, &prices)?)
         }
         ExplainFormat::Json => {
             let remarks = remarks(args, loaded, &prices);
+            let claim = new.map(|own| (own.claim, own.explanation));
             Ok(json(&NodeDocument::new(&row.name, snapshot, planned, claim, remarks))?)
         }
     }

@@ -11,9 +11,9 @@ use planning::explain::{ClaimExplanation, explain_claims};
 
 use crate::html::data::{PageData, PodRow, SideBlock, SideNode};
 use crate::terminal::Canvas;
-use crate::text::explain;
+use crate::text::explain::{self, NewNode};
+use crate::text::plan::PodNaming;
 use crate::view::node_row;
-use crate::view::pod_names::PodNames;
 
 /// Claims of a plan with what is said about each, by name.
 type Claims<'a> = HashMap<&'a str, (&'a PlannedNodeClaim, Option<ClaimExplanation>)>;
@@ -32,13 +32,13 @@ pub(super) fn data(kind: &'static str, snapshot: &ClusterSnapshot, plan: &Plan) 
         let row = node.rows.iter().rev().flatten().next().copied();
         node.text = row.map(|row| {
             let claim = claims.get(&*row.name);
-            let claim = claim.map(|(claim, explanation)| (*claim, explanation.as_ref()));
-            let text = explain::about_node(row, snapshot, plan, claim, Canvas::PLAIN);
-            match claim {
+            let new = claim.map(|(claim, explanation)| NewNode {
+                claim,
+                explanation: explanation.as_ref(),
                 // The page lists the pods of a node beside what is said about it.
-                Some((claim, _)) => text.replacen(&format!(": {}", PodNames(&claim.pods)), "", 1),
-                None => text,
-            }
+                naming: PodNaming::Counted,
+            });
+            explain::about_node(row, snapshot, plan, new, Canvas::PLAIN)
         });
     }
     let mut data = PageData::new(kind);

@@ -12,7 +12,7 @@ use crate::text::explanation::{claim_tree, pod_tree};
 use crate::text::node_table::node_table;
 use crate::text::page::Page;
 use crate::text::paint::Role;
-use crate::text::plan::{disruption, launch};
+use crate::text::plan::{PodNaming, disruption, launch};
 use crate::text::resident::resident;
 use crate::view::amounts::Amounts;
 use crate::view::drains::{DrainRow, drain_rows};
@@ -115,7 +115,8 @@ fn place_of(
     }
     if let Some(claim) = plan.node_claims.iter().find(|claim| holds(claim, key)) {
         page.line("  It gets a place on a new node:");
-        launch(page, claim, VirtualPodPlacements::of(plan).at(&claim.name), "    ");
+        let virtual_pods = VirtualPodPlacements::of(plan);
+        launch(page, claim, virtual_pods.at(&claim.name), PodNaming::Named, "    ");
         return true;
     }
     let Some(taken) = plan.disruptions.iter().find(|taken| taken.pods.contains(key)) else {
@@ -151,7 +152,7 @@ fn virtual_pod_place(page: &mut Page, own: &PlannedVirtualPod, plan: &Plan) {
         return page.line(line);
     };
     page.line("  Room for it comes with a new node:");
-    launch(page, claim, VirtualPodPlacements::of(plan).at(place), "    ");
+    launch(page, claim, VirtualPodPlacements::of(plan).at(place), PodNaming::Named, "    ");
 }
 
 fn holds(claim: &PlannedNodeClaim, key: &PodKey) -> bool {
@@ -181,12 +182,20 @@ fn why_nothing_is_decided(pod: &Pod) -> String {
     "The plan does nothing about it.".to_owned()
 }
 
+/// A node that a plan launches.
+#[derive(Clone, Copy)]
+pub(crate) struct NewNode<'a> {
+    pub(crate) claim: &'a PlannedNodeClaim,
+    pub(crate) explanation: Option<&'a ClaimExplanation>,
+    pub(crate) naming: PodNaming,
+}
+
 /// Why a node is disrupted or kept, or what a new one is for and what it was chosen from.
 pub(crate) fn node(
     row: &NodeRow,
     snapshot: &ClusterSnapshot,
     plan: &Plan,
-    claim: Option<(&PlannedNodeClaim, Option<&ClaimExplanation>)>,
+    claim: Option<NewNode<'_>>,
     canvas: Canvas,
 ) -> String {
     let name = &*row.name;
@@ -203,7 +212,7 @@ pub(crate) fn about_node(
     row: &NodeRow,
     snapshot: &ClusterSnapshot,
     plan: &Plan,
-    claim: Option<(&PlannedNodeClaim, Option<&ClaimExplanation>)>,
+    claim: Option<NewNode<'_>>,
     canvas: Canvas,
 ) -> String {
     let mut page = Page::new(canvas);
@@ -216,10 +225,10 @@ fn say_of_node(
     row: &NodeRow,
     snapshot: &ClusterSnapshot,
     plan: &Plan,
-    claim: Option<(&PlannedNodeClaim, Option<&ClaimExplanation>)>,
+    claim: Option<NewNode<'_>>,
 ) {
     let name = &*row.name;
-    if let Some((claim, explanation)) = claim {
+    if let Some(NewNode { claim, explanation, naming }) = claim {
         let placements = VirtualPodPlacements::of(plan);
         let virtual_pods = placements.at(&claim.name);
         page.line(match (plan.node_claims.contains(claim), claim.pods.is_empty()) {
@@ -229,7 +238,7 @@ fn say_of_node(
             (true, _) => "  It is launched for pods that wait:",
             (false, _) => "  It is launched to replace disrupted nodes:",
         });
-        launch(page, claim, virtual_pods, "    ");
+        launch(page, claim, virtual_pods, naming, "    ");
         if let Some(explanation) = explanation {
             claim_tree(page, explanation);
         }
@@ -351,7 +360,8 @@ mod tests {
         let rows = node_row::rows(&snapshot, &plan);
         let row = rows.iter().find(|row| &*row.name == name).unwrap();
         let claim = new_claims(&plan).find(|claim| &*claim.name == name);
-        node(row, &snapshot, &plan, claim.map(|claim| (claim, None)), Canvas::PLAIN)
+        let new = claim.map(|claim| NewNode { claim, explanation: None, naming: PodNaming::Named });
+        node(row, &snapshot, &plan, new, Canvas::PLAIN)
     }
 
     #[test]

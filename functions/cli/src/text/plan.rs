@@ -106,7 +106,7 @@ fn launches(
     let price = claims.iter().map(|claim| claim.offering.price).sum::<UsdPerHour>();
     page.heading("LAUNCH", &format!("{} for {price}", counted(claims.len(), "node")));
     for claim in claims {
-        launch(page, claim, virtual_pods.at(&claim.name), "  ");
+        launch(page, claim, virtual_pods.at(&claim.name), PodNaming::Named, "  ");
         let row = rows.iter().rev().find(|row| row.name == claim.name);
         if let Some(spot) = row.and_then(|row| row.spot) {
             page.faint(format!("    {}", Remembered(spot)));
@@ -118,11 +118,21 @@ fn launches(
     page.line("");
 }
 
+/// What is written of the pods of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PodNaming {
+    /// How many they are, and their names.
+    Named,
+    /// How many they are: their names stand beside the text.
+    Counted,
+}
+
 /// One claim: what it is priced at, what else it may become, and its pods, virtual ones apart.
 pub(crate) fn launch(
     page: &mut Page,
     claim: &PlannedNodeClaim,
     virtual_pods: &[VirtualPods<'_>],
+    naming: PodNaming,
     indent: &str,
 ) {
     let offering = &claim.offering;
@@ -155,7 +165,10 @@ pub(crate) fn launch(
         Amounts(&claim.requests),
         share(real, virtual_pods),
     );
-    let names = if real == 0 { String::new() } else { format!(": {}", PodNames(&claim.pods)) };
+    let names = match naming {
+        PodNaming::Named if real > 0 => format!(": {}", PodNames(&claim.pods)),
+        PodNaming::Named | PodNaming::Counted => String::new(),
+    };
     page.line(pods + &names);
 }
 
@@ -235,7 +248,7 @@ pub(crate) fn disruption(page: &mut Page, disruption: &PlannedDisruption, indent
     if !replacements.is_empty() {
         page.line(format!("{indent}  replaced by"));
         for claim in replacements {
-            launch(page, claim, &[], &format!("{indent}    "));
+            launch(page, claim, &[], PodNaming::Named, &format!("{indent}    "));
         }
     }
 }
