@@ -1,7 +1,7 @@
 //! What comes of a cluster that is left to the functions until nothing changes: what it cost and
 //! costs, the steps, and what holds more back.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use domain::instance_type::CapacityType;
 use domain::money::UsdPerHour;
@@ -182,11 +182,13 @@ fn steps(run: &StableRun, from: &ClusterUse) -> Vec<StepRow> {
     let timeline = &run.report.timeline;
     let facts = Facts::of(timeline, from);
     let mut steps: Vec<StepRow> = Vec::new();
+    let mut announced: HashSet<&Text> = HashSet::new();
     for Entry { at, what, why } in timeline {
         let since_start = at.duration_since(run.report.started);
         match what {
             Happening::Disrupting { reason, nodes, replacements } => {
                 let came = facts.came(replacements);
+                announced.extend(nodes);
                 let mut went = nodes.clone();
                 went.sort();
                 steps.push(StepRow {
@@ -221,33 +223,40 @@ fn steps(run: &StableRun, from: &ClusterUse) -> Vec<StepRow> {
                     }),
                 }
             }
-            Happening::Draining(node) if !steps.iter().any(|own| own.went.contains(node)) => {
-                let why = UNANNOUNCED_REASONS
-                    .into_iter()
-                    .find(|own| why.as_deref() == Some(own.as_str()));
-                let Some(reason) = why else { continue };
-                let node = std::slice::from_ref(node);
-                let (pods, savings) = (facts.evicted(node, *at), facts.price(node));
-                match steps.last_mut() {
-                    Some(last) if (last.at, last.reason) == (since_start, Some(reason)) => {
-                        last.went.extend_from_slice(node);
-                        last.pods += pods;
-                        last.savings += savings;
-                    }
-                    _ => steps.push(StepRow {
+            Happening::Draining(node) if announced.insert(node) => {
+                if let Some(reason) = unannounced_reason(why.as_deref()) {
+                    let node = std::slice::from_ref(node);
+                    let step = StepRow {
                         at: since_start,
                         reason: Some(reason),
                         went: node.to_vec(),
                         came: Vec::new(),
-                        pods,
-                        savings,
-                    }),
+                        pods: facts.evicted(node, *at),
+                        savings: facts.price(node),
+                    };
+                    add_removal(&mut steps, step);
                 }
             }
             _ => {}
         }
     }
     steps
+}
+
+fn unannounced_reason(why: Option<&str>) -> Option<DisruptionReason> {
+    UNANNOUNCED_REASONS.into_iter().find(|own| why == Some(own.as_str()))
+}
+
+/// Adds a node that goes: to the last step, where others go at that moment for the same reason.
+fn add_removal(steps: &mut Vec<StepRow>, step: StepRow) {
+    match steps.last_mut() {
+        Some(last) if (last.at, last.reason) == (step.at, step.reason) => {
+            last.went.extend(step.went);
+            last.pods += step.pods;
+            last.savings += step.savings;
+        }
+        _ => steps.push(step),
+    }
 }
 
 /// What holds back, in words: `PodDisruptionBudget shop/web allows no disruption`.
