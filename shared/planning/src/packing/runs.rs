@@ -127,7 +127,7 @@ impl Setup<'_, '_, '_> {
     /// be launched or which pools come first.
     pub(super) fn packs_by_kinds(&self) -> bool {
         let mut purchases = self.model.pools.iter().flat_map(|pool| &pool.purchases);
-        self.weights().len() == 1 && purchases.all(|purchase| purchase.remaining.is_none())
+        self.weights().len() == 1 && purchases.all(|purchase| purchase.remaining().is_none())
     }
 
     /// Packs items by kinds at the values of the relaxation, and what that leaves one by one.

@@ -56,7 +56,7 @@ pub(crate) fn enforce_priorities(
 fn has_scarcity(model: &Model) -> bool {
     model.pools.iter().any(|pool| {
         !pool.limited.is_empty()
-            || pool.purchases.iter().any(|purchase| purchase.remaining.is_some())
+            || pool.purchases.iter().any(|purchase| purchase.remaining().is_some())
     })
 }
 

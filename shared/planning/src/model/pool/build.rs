@@ -412,7 +412,6 @@ fn index_of(
         purchases.push(Purchase {
             capacity_type: offering.capacity_type,
             reservation: reservation.cloned(),
-            remaining: reservation.and_then(|reservation| reservation.remaining),
             interruption,
         })
     })

@@ -57,8 +57,6 @@ pub(crate) struct Purchase {
     pub(crate) capacity_type: CapacityType,
     /// The reservation.
     pub(crate) reservation: Option<Reservation>,
-    /// Instances the reservation still has; `None` where there is no reservation or no count.
-    pub(crate) remaining: Option<u32>,
     /// What an interruption may cost at most of a node that is bought so; nothing of one that is
     /// not spot.
     pub(crate) interruption: NodeInterruptionCost,
@@ -243,6 +241,13 @@ impl Pool<'_> {
     /// The value of a label that every node of the pool has, whatever is launched.
     pub(crate) fn fixed_label(&self, key: &Text) -> Option<&Text> {
         self.fixed.get(key)
+    }
+}
+
+impl Purchase {
+    /// Instances the reservation still has; `None` where there is no reservation or no count.
+    pub(crate) fn remaining(&self) -> Option<u32> {
+        self.reservation.as_ref().and_then(|own| own.remaining)
     }
 }
 

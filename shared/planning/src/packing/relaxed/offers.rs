@@ -71,7 +71,7 @@ pub(super) fn sold(
         unlimited.reserve(in_zones.len());
         for ((type_index, purchase), bins) in in_zones {
             let purchase = &pool.purchases[purchase];
-            let remaining = purchase.reservation.as_ref().and(purchase.remaining);
+            let remaining = purchase.remaining();
             let own = &pool.types[type_index];
             let sold = SoldType {
                 amounts: host_groups.amounts(&own.room),
