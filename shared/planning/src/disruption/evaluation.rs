@@ -26,7 +26,7 @@ const LAUNCHES_OF_SEVERAL: usize = 2;
 pub(super) struct Move {
     /// The nodes that are removed.
     pub(super) nodes: Vec<NodeIx>,
-    /// Where their pods go: to remaining nodes, and to no more new ones than are removed.
+    /// Where their pods go: to remaining nodes, and to new ones.
     pub(super) trial: Trial,
     /// What it saves.
     pub(super) savings: UsdPerHour,

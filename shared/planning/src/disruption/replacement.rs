@@ -1,5 +1,5 @@
 //! Replacements: the new nodes that host the pods of removed nodes for less than those cost. One,
-//! or several but no more than are removed.
+//! or several where several are removed.
 
 mod covered;
 mod joint;
@@ -61,7 +61,7 @@ pub(super) struct Replacements {
 }
 
 /// The cheapest new nodes that host all items for less than the removed nodes cost: one, or several
-/// but no more than are removed. Of equal prices, one node. What commitments cover costs nothing.
+/// where several are removed. Of equal prices, one node. What commitments cover costs nothing.
 pub(super) fn replacements(
     trials: &Trials,
     removal: &Removal,

@@ -20,9 +20,14 @@ use crate::work::{Item, NewNode};
 /// may cost.
 const SKETCH_PERCENT_MAX: i128 = 102;
 
-/// Several new nodes, no more than are removed. Some may be of types that are removed, with other
-/// pods: what counts is that they cost less together. Spot nodes take part only where spot may
-/// replace spot.
+/// New nodes at most for each that is removed. Pods that are spread over zones need a node in each
+/// zone, which for few removed nodes are more than those; what launching each costs, the move has
+/// to save as well.
+const NEW_FOR_EACH_MAX: usize = 3;
+
+/// Several new nodes, no more than [`NEW_FOR_EACH_MAX`] for each that is removed. Some may be of
+/// types that are removed, with other pods: what counts is that they cost less together. Spot nodes
+/// take part only where spot may replace spot.
 pub(super) fn several(trials: &Trials, removal: &Removal) -> Option<Replacements> {
     let Scope { model, memo, .. } = trials.scope;
     let nodes = removal.nodes;
@@ -45,7 +50,7 @@ pub(super) fn several(trials: &Trials, removal: &Removal) -> Option<Replacements
     }
     let packing = pack(trials.scope, removal.state, &mut limits, &items);
     let count = packing.nodes.len();
-    if !packing.left.is_empty() || count < 2 || count > nodes.len() {
+    if !packing.left.is_empty() || count < 2 || count > nodes.len() * NEW_FOR_EACH_MAX {
         return None;
     }
     within(model, memo, packing.nodes, removal.before)

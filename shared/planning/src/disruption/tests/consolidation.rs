@@ -2,7 +2,7 @@
 
 use domain::SignedDuration;
 use domain::instance_type::InstanceType;
-use domain::label::CAPACITY_TYPE;
+use domain::label::{CAPACITY_TYPE, ZONE};
 use domain::node_pool::{ConsolidationPolicy, NeverOr};
 use domain::pdb::CountOrPercent;
 use domain::pod::DoNotDisrupt;
@@ -11,7 +11,7 @@ use domain::taint::TaintEffect;
 
 use crate::testing::{
     Cluster, NodeMaker, PodMaker, budget, cluster, instance_type, is_disrupted, minutes_ago, node,
-    node_pool_with, pod, taint, usd, with_spot,
+    node_pool_with, pod, spread_over, taint, usd, with_spot,
 };
 
 fn do_not_disrupt(pod: PodMaker) -> PodMaker {
@@ -73,6 +73,26 @@ fn apart_by_weight(weight: u32) -> Cluster {
         .node(node("n2"))
         .pod(both("a").on("n1"))
         .pod(pod("b").cpu(2200).on("n2"))
+}
+
+#[test]
+fn two_nodes_become_more_where_pods_are_spread_over_more_zones_than_that() {
+    let web = |name: &str, node: &str| {
+        pod(name).cpu(1500).label("app", "web").spread(spread_over(ZONE, ("app", "web"))).on(node)
+    };
+    let world = cluster()
+        .node(node("n1").in_zone("a").of_type("m.2xlarge"))
+        .pod(web("a1", "n1"))
+        .pod(web("a2", "n1"));
+    assert!(world.clone().plan().disruptions.is_empty(), "one node is not split");
+    let disruption = world
+        .node(node("n2").in_zone("b").of_type("m.2xlarge"))
+        .pod(web("b1", "n2"))
+        .pod(web("b2", "n2"))
+        .disruption();
+    assert_eq!(disruption.nodes.len(), 2);
+    assert!(disruption.replacements.len() > 2, "{:?}", disruption.replacements);
+    assert_eq!(disruption.savings, usd(0.40));
 }
 
 #[test]
