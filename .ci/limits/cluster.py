@@ -8,6 +8,7 @@ over zones, an eighth has a PodDisruptionBudget. Five DaemonSets run everywhere.
 import argparse
 import json
 import random
+import uuid
 
 BORN = "2026-01-05T00:00:00Z"
 ZONES = ["us-east-1a", "us-east-1b", "us-east-1c"]
@@ -118,6 +119,10 @@ def main():
             on = draw.choice(fitting)
             room[on] = [room[on][0] - milli, room[on][1] - mebibytes, room[on][2] - 1]
             items.append(running(f"{name}-{at:02}", "default", name, owner("ReplicaSet", f"{name}-5d4f8c7b9"), template["spec"], on))
+    for item in items:
+        metadata = item["metadata"]
+        name = f'{item["kind"]} {metadata.get("namespace", "")} {metadata["name"]}'
+        metadata["uid"] = str(uuid.uuid5(uuid.NAMESPACE_OID, name))
     print(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}, indent=1))
 
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use domain::pod::ObjectKey;
-use domain::{SignedDuration, Text, Timestamp};
+use domain::{Text, Timestamp};
 
 use crate::ec2::CapacityPool;
 
@@ -45,19 +45,10 @@ pub(crate) enum Due {
 pub(crate) struct Agenda {
     entries: BTreeMap<(Timestamp, u64), Due>,
     made: u64,
-    /// What times are rounded up to a multiple of.
-    step: Option<SignedDuration>,
 }
 
 impl Agenda {
-    /// From now on everything is due at the end of the step of time in which it would be: what
-    /// happens in one step happens together, which takes a fraction of the work.
-    pub(crate) fn keep_steps_of(&mut self, step: SignedDuration) {
-        self.step = Some(step);
-    }
-
     pub(crate) fn add(&mut self, at: Timestamp, due: Due) {
-        let at = self.step.map_or(at, |step| end_of_step(at, step));
         self.entries.insert((at, self.made), due);
         self.made += 1;
     }
@@ -71,35 +62,5 @@ impl Agenda {
     pub(crate) fn take_due(&mut self, now: Timestamp) -> Option<Due> {
         let entry = self.entries.first_entry().filter(|entry| entry.key().0 <= now)?;
         Some(entry.remove())
-    }
-}
-
-/// The moment itself where it is a multiple of a step, else the next one that is.
-fn end_of_step(at: Timestamp, step: SignedDuration) -> Timestamp {
-    let step = step.as_nanos().max(1);
-    let into = at.as_nanosecond().rem_euclid(step);
-    let left = SignedDuration::from_nanos_i128((step - into) % step);
-    at.checked_add(left).unwrap_or(at)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::start;
-
-    #[test]
-    fn what_is_due_within_a_step_is_due_together_at_its_end() {
-        let after = |millis| start() + SignedDuration::from_millis(millis);
-        let mut agenda = Agenda::default();
-        agenda.keep_steps_of(SignedDuration::from_secs(1));
-        for millis in [1, 500, 1000, 1001] {
-            agenda.add(after(millis), Due::SchedulerRetries);
-        }
-        let mut dues = Vec::new();
-        while let Some(at) = agenda.next_at() {
-            agenda.take_due(at);
-            dues.push(at);
-        }
-        assert_eq!(dues, [1000, 1000, 1000, 2000].map(after));
     }
 }

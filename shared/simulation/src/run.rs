@@ -81,7 +81,6 @@ pub(crate) fn run_until_stable(
 ) -> Result<RestedRun, ScenarioError> {
     let mut simulation = Simulation::new(scenario, settings, Core::standard())?;
     simulation.historian = has_history.then(|| Historian::new(BoundTerms::Once));
-    simulation.world.change().agenda.keep_steps_of(stable::STEP);
     let rest = simulation.run_until_stable(passed)?;
     Ok(simulation.into_rested_run(&rest))
 }

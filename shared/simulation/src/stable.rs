@@ -8,6 +8,8 @@
 pub mod blocker;
 mod carry_out;
 mod objects;
+mod stateful_sets;
+mod workload;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -28,9 +28,6 @@ use crate::report::{Happening, Report};
 use crate::scenario::ScenarioError;
 use crate::world::World;
 
-/// Pods start and stop, and nodes boot, in steps of this: a drain of hundreds of pods then takes a
-/// fraction of the work, and no longer by more than it.
-pub(super) const STEP: SignedDuration = SignedDuration::from_secs(5);
 /// For how long nothing has to change before it is asked whether anything will. Longer than a
 /// function's schedule, its message's delay and a command's validation together.
 const QUIET: SignedDuration = SignedDuration::from_mins(3);

@@ -1,8 +1,8 @@
 //! The objects of a snapshot, as a simulated cluster takes them.
 //!
-//! A snapshot has what decides where pods go, and no more: of a workload not the claims that its
-//! template makes. Deployments are taken as they are, since pods point at
-//! theirs; everything else that makes pods is made from the pods that are there.
+//! A snapshot has what decides where pods go, and no more. Deployments and StatefulSets are taken
+//! as they are, since pods point at theirs; everything else that makes pods is made from the pods
+//! that are there.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,6 +15,8 @@ use domain::workload::{DaemonSet, PodTemplate, Workload, WorkloadKind};
 use manifests::{DaemonSetObject, Object, PodObject, PodTraits, PriorityRef, WorkloadObject};
 
 use super::Owners;
+use super::stateful_sets::StatefulSets;
+use super::workload::{traits_of, workload_object};
 
 /// A cluster to simulate.
 pub(super) struct Adopted {
@@ -67,6 +69,8 @@ pub(super) fn adopted(snapshot: &ClusterSnapshot) -> Adopted {
     let deployments: Vec<&Workload> =
         workloads.iter().filter(|own| own.kind == WorkloadKind::Deployment).collect();
     objects.extend(deployments.iter().map(|own| Object::Workload(deployment(own))));
+    let stateful_sets = StatefulSets::of(workloads, pods);
+    objects.extend(stateful_sets.objects().map(Object::Workload));
     objects.extend(pod_disruption_budgets.iter().cloned().map(Object::PodDisruptionBudget));
     objects.extend(capacity_buffers.iter().cloned().map(Object::CapacityBuffer));
     objects.extend(scaled_objects.iter().cloned().map(Object::ScaledObject));
@@ -80,7 +84,9 @@ pub(super) fn adopted(snapshot: &ClusterSnapshot) -> Adopted {
             continue;
         }
         let mut pod = pod.clone();
-        if let Some(stand_in) = stand_in(&mut pod, &mut owners) {
+        if !stateful_sets.make(&pod)
+            && let Some(stand_in) = stand_in(&mut pod, &mut owners)
+        {
             objects.push(Object::Workload(stand_in));
         }
         let priority = PriorityRef { own: Some(pod.spec.priority), class: None };
@@ -132,27 +138,11 @@ fn stand_in(pod: &mut Pod, owners: &mut BTreeMap<ObjectKey, Text>) -> Option<Wor
         template: PodTemplate { labels: pod.labels.clone(), spec: pod.spec.clone() },
         selector,
     };
-    let traits = PodTraits { do_not_disrupt: pod.do_not_disrupt, deletion_cost: pod.deletion_cost };
-    Some(workload_object(workload, traits))
+    Some(workload_object(workload, traits_of(pod)))
 }
 
 fn deployment(workload: &Workload) -> WorkloadObject {
     workload_object(workload.clone(), PodTraits::default())
-}
-
-fn workload_object(workload: Workload, traits: PodTraits) -> WorkloadObject {
-    let priority = PriorityRef { own: Some(workload.template.spec.priority), class: None };
-    WorkloadObject {
-        workload,
-        uid: "".into(),
-        owner: None,
-        selector: None,
-        claim_templates: Vec::new(),
-        priority,
-        traits,
-        job: None,
-        rollout: None,
-    }
 }
 
 fn daemon_set(own: &DaemonSet) -> DaemonSetObject {

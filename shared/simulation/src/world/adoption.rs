@@ -55,11 +55,11 @@ impl World {
     }
 
     /// Gives the instances of NodeClaims the tags by which EC2 shows whose they are, and their
-    /// Nodes the finalizer that holds them while they are drained. Claims that are being deleted
-    /// are left to whoever deletes them.
+    /// Nodes the finalizer that holds them while they are drained. Whatever was ending a claim that
+    /// is being deleted is not simulated: the functions do, as for one of theirs whose record was
+    /// lost.
     fn tag_instances(&mut self) {
-        let is_foreign =
-            |claim: &&NodeClaim| claim.deleted.is_none() && !self.mirrors.contains_key(&claim.name);
+        let is_foreign = |claim: &&NodeClaim| !self.mirrors.contains_key(&claim.name);
         let claims: Vec<NodeClaim> =
             self.api.list::<NodeClaim>().filter(is_foreign).cloned().collect();
         for claim in claims {
@@ -78,6 +78,9 @@ impl World {
                 tags.insert(label::NODE_POOL.into(), pool.clone());
             }
             self.ec2.tag(id, &tags);
+            if claim.deleted.is_some() {
+                self.mirrors.insert(claim.name.clone(), claim.uid.clone());
+            }
             if let Some(image) = claim.status.image_id.clone() {
                 self.ec2.set_image(id, image);
             }
