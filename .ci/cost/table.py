@@ -32,7 +32,7 @@ PROVISIONING, LIFECYCLE, DISRUPTION = (0.23, 2.0, 6.0), (0.34, 0.59, 5.0), (0.25
 STAYS = 57.0
 # What is remembered of spot: one query a run, strongly consistent, of 4 KB with up to 40 offerings.
 SPOT_READS = 1
-# Of a minute's calls to DynamoDB in an idle hour, all functions together, without looks and what the next two lines count.
+# Of a minute's calls to DynamoDB in an idle hour, all functions together, without demand checks and what the next two lines count.
 WRITES, READS = 8.6, 16
 # Strongly consistent reads that one claim takes: 2.65 KB of the table, in units of 4 KB.
 READS_A_CLAIM = 2 / 3
@@ -41,7 +41,7 @@ ANNOUNCEMENT_READS = 1
 # How often a function reads all claims in a minute in which nobody writes one: every 20 minutes (`CLAIMS_TTL`), and in each
 # process that starts cold, of which one in two hours is assumed.
 CLAIM_LISTS = 1 / 20 + 1 / 120
-LOOKS, LOOK_SECONDS = 12, 0.049
+CHECKS, CHECK_SECONDS = 12, 0.049
 # Messages are sent for a minute at once, in batches of ten at most; each is received and deleted. Beginning a series is a write.
 BATCHES, SERIES_WRITES = 2, 1
 RECEIVED = 2
@@ -90,21 +90,21 @@ def month(mode):
         rows[title] = tuple(figures)
 
     each = range(len(NODES))
-    looks = LOOKS if mode == "tick" else 0
+    checks = CHECKS if mode == "tick" else 0
     watchers = 1 if mode == "watch" else 0
     row(
         "Lambda, time",
         (
             lambda_seconds(watchers * STAYS, WATCHER_GB)
-            + lambda_seconds(PROVISIONING[i] + LIFECYCLE[i] + DISRUPTION[i] + looks * LOOK_SECONDS) + CATALOG
+            + lambda_seconds(PROVISIONING[i] + LIFECYCLE[i] + DISRUPTION[i] + checks * CHECK_SECONDS) + CATALOG
             for i in each
         ),
     )
-    row("Lambda, requests", (LAMBDA_REQUEST * MINUTES * (3 + watchers + looks) for _ in each))
+    row("Lambda, requests", (LAMBDA_REQUEST * MINUTES * (3 + watchers + checks) for _ in each))
     row(
         "DynamoDB, leases and small reads",
         (
-            MINUTES * (WRITE * (WRITES + (SERIES_WRITES if looks else 0)) + READ * (READS + looks))
+            MINUTES * (WRITE * (WRITES + (SERIES_WRITES if checks else 0)) + READ * (READS + checks))
             for _ in each
         ),
     )
@@ -119,7 +119,7 @@ def month(mode):
         "DynamoDB, what is remembered of spot",
         (MINUTES * READ * SPOT_READS * 3 for _ in each),
     )
-    messages = BATCHES + RECEIVED * looks if looks else 0
+    messages = BATCHES + RECEIVED * checks if checks else 0
     row("SQS, messages", (MINUTES * SQS_REQUEST * messages for _ in each))
     row("SQS, Lambda's polling", (MINUTES * SQS_REQUEST * POLLS * queues(mode) for _ in each))
     row(f"{essential()} metrics that always have a figure", (METRIC * essential() for _ in each))

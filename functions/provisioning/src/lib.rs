@@ -1,12 +1,12 @@
 //! Function `provisioning`: pending pods get nodes. Invoked every minute for each cluster, and in
 //! `watch` mode by function `watcher` as soon as pods wait; in `tick` mode it wakes itself every
-//! few seconds to look whether any does.
+//! few seconds to check whether any does.
 //!
 //! Function `watcher` stays from one minute to the next and watches, which takes little memory.
 
 mod telemetry;
 
-use controllers::provisioning::look::{begin_looking, look};
+use controllers::provisioning::demand_check::{begin_demand_checks, check_demand};
 use controllers::provisioning::provision;
 use controllers::provisioning::watch::watch;
 use controllers::provisioning::watcher::watch_for_provisioning;
@@ -31,9 +31,9 @@ pub async fn run(invocation: &Invocation<'_>) -> Result<(), Failure> {
             Box::pin(reconcile_until_idle(&*ports, &terms, provision, record)).await;
         }
         Reaction::Watch => Box::pin(watch(&*ports, &terms, record)).await,
-        Reaction::Tick => match invocation.look {
-            Some(own) => Box::pin(look(&*ports, &terms, own, record)).await,
-            None => Box::pin(begin_looking(&*ports, &terms, record)).await,
+        Reaction::Tick => match invocation.demand_check {
+            Some(own) => Box::pin(check_demand(&*ports, &terms, own, record)).await,
+            None => Box::pin(begin_demand_checks(&*ports, &terms, record)).await,
         },
         Reaction::Poll => record(Box::pin(provision(&*ports, &terms)).await),
     }

@@ -8,7 +8,7 @@ use aws_config::SdkConfig;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
 use controllers::ports::wakes::WAKE_AFTER_MAX;
-use controllers::ports::{ErrorKind, FunctionName, Look, PortError, Wake, Wakes};
+use controllers::ports::{DemandCheck, ErrorKind, FunctionName, PortError, Wake, Wakes};
 use domain::{SignedDuration, Text};
 use serde_json::json;
 
@@ -120,14 +120,14 @@ impl Wakes for ClusterQueues {
     }
 }
 
-/// The event that the message carries. Only who watches, or looks, sends any.
+/// The event that the message carries. Only who watches, or checks demand, sends any.
 fn body(cluster: &str, wake: Wake) -> String {
-    let event = match wake.look {
+    let event = match wake.demand_check {
         None => json!({ "cluster": cluster, "mode": "watch", "continues": wake.continues }),
-        Some(Look { link, run_at, next_series }) => {
+        Some(DemandCheck { link, run_at, next_series }) => {
             let run_at = run_at.map(|at| at.to_string());
-            let look = json!({ "link": link, "runAt": run_at, "nextSeries": next_series });
-            json!({ "cluster": cluster, "mode": "tick", "look": look })
+            let check = json!({ "link": link, "runAt": run_at, "nextSeries": next_series });
+            json!({ "cluster": cluster, "mode": "tick", "demandCheck": check })
         }
     };
     event.to_string()
@@ -152,15 +152,16 @@ mod tests {
             function: FunctionName::Lifecycle,
             continues: Some(7),
             after: SignedDuration::ZERO,
-            look: None,
+            demand_check: None,
         };
         let event = |wake| serde_json::from_str::<serde_json::Value>(&body("prod", wake)).unwrap();
         assert_eq!(event(wake), json!({"cluster": "prod", "mode": "watch", "continues": 7}));
         let run_at = Some(Timestamp::UNIX_EPOCH);
-        let look = Some(Look { link: 3, run_at, next_series: Some(8) });
-        let wake = Wake { function: FunctionName::Provisioning, continues: None, look, ..wake };
-        let look = json!({"link": 3, "runAt": "1970-01-01T00:00:00Z", "nextSeries": 8});
-        assert_eq!(event(wake), json!({"cluster": "prod", "mode": "tick", "look": look}));
+        let demand_check = Some(DemandCheck { link: 3, run_at, next_series: Some(8) });
+        let wake =
+            Wake { function: FunctionName::Provisioning, continues: None, demand_check, ..wake };
+        let check = json!({"link": 3, "runAt": "1970-01-01T00:00:00Z", "nextSeries": 8});
+        assert_eq!(event(wake), json!({"cluster": "prod", "mode": "tick", "demandCheck": check}));
     }
 
     #[test]
@@ -181,7 +182,12 @@ mod tests {
         let after = |index| SignedDuration::from_secs(5 * (index + 1));
         let function = FunctionName::Provisioning;
         (0..count)
-            .map(|index| Wake { function, continues: None, after: after(index), look: None })
+            .map(|index| Wake {
+                function,
+                continues: None,
+                after: after(index),
+                demand_check: None,
+            })
             .collect()
     }
 

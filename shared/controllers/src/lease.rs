@@ -146,6 +146,6 @@ pub(crate) async fn wake<P: Ports>(
     if !run.wakes {
         return Ok(());
     }
-    let wake = Wake { function, continues: None, after: SignedDuration::ZERO, look: None };
+    let wake = Wake { function, continues: None, after: SignedDuration::ZERO, demand_check: None };
     ports.wakes().wake(wake).await
 }

@@ -20,7 +20,7 @@ pub use clock::Clock;
 pub use cloud::{Cloud, Instance, InstanceState, LaunchCall, LaunchOutcome, Termination};
 pub use cluster::{Cluster, ClusterListing, Demand, Eviction, NodeRef, ObjectRef, PodRef};
 pub use error::{ErrorKind, PortError};
-pub use wakes::{Look, Wake, Wakes};
+pub use wakes::{DemandCheck, Wake, Wakes};
 
 /// The ports of one cluster: what the controllers are generic over.
 pub trait Ports {

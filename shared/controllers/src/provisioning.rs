@@ -6,8 +6,8 @@
 
 pub mod batch;
 mod buffer_status;
+pub mod demand_check;
 mod expendable;
-pub mod look;
 mod report;
 mod scheduled_scaling;
 mod usd_limit;

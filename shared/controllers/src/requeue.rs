@@ -148,7 +148,7 @@ fn next_run<R: Requeue>(result: &Result<RunOutcome<R>, PortError>) -> Option<Wak
         Ok(RunOutcome::Stopped(_) | RunOutcome::Superseded) => return None,
     };
     let after = pause.max(REQUEUE_INTERVAL_MIN);
-    Some(Wake { function: R::FUNCTION, continues, after, look: None })
+    Some(Wake { function: R::FUNCTION, continues, after, demand_check: None })
 }
 
 #[cfg(test)]

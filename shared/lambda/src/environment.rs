@@ -37,7 +37,7 @@ pub struct Variable {
 pub const TABLE_NAME: &str = "TABLE_NAME";
 /// The cluster of events that name no cluster.
 pub const CLUSTER_NAME: &str = "CLUSTER_NAME";
-/// Whether functions watch, look every few seconds, or poll.
+/// Whether functions watch, check every few seconds, or poll.
 pub const REACTION_MODE: &str = "REACTION_MODE";
 /// Which log lines are written.
 pub const LOG_LEVEL: &str = "LOG_LEVEL";
@@ -132,7 +132,7 @@ pub const VARIABLES: &[Variable] = &[
         default: Some("watch"),
         meaning: "`watch`: the watcher runs until just before its next invocation, or provisioning \
                   itself where there are no queues, and provisioning acts within \
-                  the batching window; `tick`: it runs once, and wakes itself every 5 s to look \
+                  the batching window; `tick`: it runs once, and wakes itself every 5 s to check \
                   whether pods wait; `poll`: it runs once. An event's `mode` takes precedence.",
     },
     Variable {
@@ -214,7 +214,7 @@ pub const VARIABLES: &[Variable] = &[
 pub enum Reaction {
     /// It runs until just before the next invocation.
     Watch,
-    /// It runs once, and looks every few seconds whether it has to again.
+    /// It runs once, and checks every few seconds whether it has to again.
     Tick,
     /// It runs once.
     Poll,

@@ -9,11 +9,11 @@
 //!
 //! Functions wake each other, and themselves, by messages of SQS: batches of one, whose body is
 //! such an event, with `"continues"`, the fencing token of the run that it continues, or with
-//! `"look": {"link": 7, "runAt": TIME or null, "nextSeries": NUMBER or null}`, which asks
-//! provisioning to look whether pods wait
+//! `"demandCheck": {"link": 7, "runAt": TIME or null, "nextSeries": NUMBER or null}`, which asks
+//! provisioning to check whether pods wait
 //! (<https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html>).
 
-use controllers::ports::Look;
+use controllers::ports::DemandCheck;
 use domain::{Text, Timestamp};
 use serde_json::Value;
 
@@ -25,7 +25,8 @@ use crate::schedule::Schedules;
 pub struct ClusterEvent {
     /// The EKS cluster, where one is named.
     pub cluster: Option<Text>,
-    /// Whether to watch, to look or to poll; `None` leaves it to the environment.
+    /// Whether to watch, to check every few seconds or to poll; `None` leaves it to the
+    /// environment.
     pub reaction: Option<Reaction>,
     /// `true` hands the cluster back to Karpenter, `false` takes it over again; `None` does
     /// neither.
@@ -34,8 +35,8 @@ pub struct ClusterEvent {
     pub is_message: bool,
     /// The fencing token of the run that it continues; `None` for one that continues none.
     pub continues: Option<u64>,
-    /// What provisioning is to look for; `None` where it is to run.
-    pub look: Option<Look>,
+    /// What provisioning is to check; `None` where it is to run.
+    pub demand_check: Option<DemandCheck>,
     /// When the functions are woken that lifecycle counts; `None` where it is not to count any.
     pub schedules: Option<Schedules>,
 }
@@ -96,8 +97,8 @@ impl ClusterEvent {
         let event: Option<Value> = body.and_then(|body| serde_json::from_str(body).ok());
         let event = event.filter(Value::is_object).ok_or(EventError::NoMessage)?;
         let continues = event.get("continues").and_then(Value::as_u64);
-        let look = event.get("look").and_then(look);
-        Ok(Self { is_message: true, continues, look, ..Self::of_schedule(&event, None)? })
+        let demand_check = event.get("demandCheck").and_then(demand_check);
+        Ok(Self { is_message: true, continues, demand_check, ..Self::of_schedule(&event, None)? })
     }
 
     fn of_schedule(event: &Value, otherwise: Option<&Text>) -> Result<Self, EventError> {
@@ -123,20 +124,20 @@ impl ClusterEvent {
         };
         let schedules = field("schedules").map(schedules).transpose();
         let schedules = schedules.map_err(EventError::Schedules)?;
-        let (is_message, continues, look) = (false, None, None);
-        Ok(Self { cluster, reaction, hand_back, is_message, continues, look, schedules })
+        let (is_message, continues, demand_check) = (false, None, None);
+        Ok(Self { cluster, reaction, hand_back, is_message, continues, demand_check, schedules })
     }
 }
 
-/// One of a series of looks. A run is due at once where its moment cannot be read: one too many
-/// does no harm.
-fn look(value: &Value) -> Option<Look> {
+/// One of a series of demand checks. A run is due at once where its moment cannot be read: one too
+/// many does no harm.
+fn demand_check(value: &Value) -> Option<DemandCheck> {
     let link = value.get("link").and_then(Value::as_u64)?;
     let moment = value.get("runAt").and_then(Value::as_str);
     let run_at = moment.map(|text| text.parse().unwrap_or(Timestamp::UNIX_EPOCH));
     let next_series = value.get("nextSeries").and_then(Value::as_u64);
-    let next_series = next_series.and_then(|looks| u32::try_from(looks).ok());
-    Some(Look { link, run_at, next_series })
+    let next_series = next_series.and_then(|checks| u32::try_from(checks).ok());
+    Some(DemandCheck { link, run_at, next_series })
 }
 
 fn schedules(value: &Value) -> Result<Schedules, String> {
@@ -170,12 +171,13 @@ mod tests {
         assert_eq!(event.reaction, Some(Reaction::Watch));
         let news = batch(&[r#"{"cluster": "prod", "continues": null}"#]).unwrap();
         assert_eq!((news.is_message, news.continues), (true, None));
-        let look = |text: &str| batch(&[text]).unwrap().look;
-        let last = r#"{"cluster": "prod", "look": {"link": 3, "runAt": null, "nextSeries": 8}}"#;
-        assert_eq!(look(last), Some(Look { link: 3, run_at: None, next_series: Some(8) }));
-        let due = look(r#"{"cluster": "prod", "look": {"link": 3, "runAt": "soon"}}"#);
+        let check = |text: &str| batch(&[text]).unwrap().demand_check;
+        let last =
+            r#"{"cluster": "prod", "demandCheck": {"link": 3, "runAt": null, "nextSeries": 8}}"#;
+        assert_eq!(check(last), Some(DemandCheck { link: 3, run_at: None, next_series: Some(8) }));
+        let due = check(r#"{"cluster": "prod", "demandCheck": {"link": 3, "runAt": "soon"}}"#);
         let run_at = Some(Timestamp::UNIX_EPOCH);
-        assert_eq!(due, Some(Look { link: 3, run_at, next_series: None }));
+        assert_eq!(due, Some(DemandCheck { link: 3, run_at, next_series: None }));
         for wrong in [&[][..], &["{}", "{}"], &["no event"], &["[]"]] {
             assert_eq!(batch(wrong), Err(EventError::NoMessage), "{wrong:?}");
         }

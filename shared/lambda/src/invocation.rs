@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use controllers::core::Core;
-use controllers::ports::Look;
+use controllers::ports::DemandCheck;
 use controllers::record::fuses::Urgency;
 use controllers::run::Run;
 use domain::{SignedDuration, Text, Timestamp};
@@ -43,7 +43,7 @@ impl Times {
 pub struct Invocation<'a> {
     /// The process.
     pub process: &'a Process,
-    /// Whether the function watches, looks every few seconds, or polls once.
+    /// Whether the function watches, checks every few seconds, or polls once.
     pub reaction: Reaction,
     /// `true` hands the cluster back to Karpenter, `false` takes it over again.
     pub hand_back: Option<bool>,
@@ -53,8 +53,8 @@ pub struct Invocation<'a> {
     pub times: Times,
     /// What it did, for logs, metrics and its answer.
     pub telemetry: &'a Telemetry,
-    /// What it looks for, where it does not run at once.
-    pub look: Option<Look>,
+    /// What it checks, where it does not run at once.
+    pub demand_check: Option<DemandCheck>,
     cluster: Option<&'a Text>,
     id: &'a str,
     continues: Option<u64>,
@@ -75,8 +75,8 @@ pub struct InvocationRequest<'a> {
     pub is_message: bool,
     /// The fencing token of the run that it continues.
     pub continues: Option<u64>,
-    /// What it looks for, where it does not run at once.
-    pub look: Option<Look>,
+    /// What it checks, where it does not run at once.
+    pub demand_check: Option<DemandCheck>,
     /// When it ends.
     pub times: Times,
 }
@@ -95,7 +95,7 @@ impl<'a> Invocation<'a> {
             hand_back,
             is_message,
             continues,
-            look,
+            demand_check,
             times,
         } = request;
         Self {
@@ -105,7 +105,7 @@ impl<'a> Invocation<'a> {
             is_message,
             times,
             telemetry,
-            look,
+            demand_check,
             cluster,
             id,
             continues,

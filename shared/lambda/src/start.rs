@@ -116,7 +116,7 @@ async fn invoke(
     );
     let telemetry = Telemetry::new(metrics);
     let id = run_id(&context);
-    let is_look = event.look.is_some();
+    let is_check = event.demand_check.is_some();
     let request = InvocationRequest {
         cluster: event.cluster.as_ref(),
         id: &id,
@@ -124,7 +124,7 @@ async fn invoke(
         hand_back: event.hand_back,
         is_message: event.is_message,
         continues: event.continues,
-        look: event.look,
+        demand_check: event.demand_check,
         times: Times::of(started, lambda_deadline(&context).unwrap_or(started)),
     };
     let invocation = Invocation::new(process, request, &telemetry);
@@ -135,8 +135,8 @@ async fn invoke(
         Ok(()) => telemetry.outcome(),
         Err(failure) => Err(failure),
     };
-    // A look that finds no pod says nothing about whether runs succeed, nor does who only watches.
-    let has_run = name != WATCHES && !is_look || telemetry.has_run();
+    // A check that finds no pod says nothing about whether runs succeed, nor does who only watches.
+    let has_run = name != WATCHES && !is_check || telemetry.has_run();
     if result.is_ok()
         && !event.is_message
         && let Err(error) = Box::pin(beat(name, &invocation, event.schedules)).await

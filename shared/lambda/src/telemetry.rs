@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_that_finds_no_pod_is_no_run() {
+    fn a_demand_check_that_finds_no_pod_is_no_run() {
         let telemetry = telemetry();
         assert!(!telemetry.has_run());
         telemetry.record_run(Ok(RunOutcome::Ran(())), |()| ());

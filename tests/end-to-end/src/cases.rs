@@ -5,13 +5,13 @@ mod capacity;
 mod cluster_objects;
 mod conversion;
 mod crashes;
+mod demand_checks;
 mod heartbeats;
 mod idle;
 mod interruption;
 mod lambda;
 mod landing;
 mod lifecycle;
-mod looks;
 mod measures;
 mod migration;
 mod outages;
@@ -50,7 +50,7 @@ pub(super) fn all() -> Vec<(String, Case)> {
         ("wakes", wakes::CASES),
         ("heartbeats", heartbeats::CASES),
         ("idle", idle::CASES),
-        ("looks", looks::CASES),
+        ("demand_checks", demand_checks::CASES),
         ("watcher", watcher::CASES),
         ("provisioning", provisioning::CASES),
         ("recordings", recordings::CASES),

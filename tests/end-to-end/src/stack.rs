@@ -45,7 +45,7 @@ pub fn watch() -> Value {
     scheduled("watch")
 }
 
-/// The scheduled event of tick mode: one run, and looks after it.
+/// The scheduled event of tick mode: one run, and demand checks after it.
 pub fn tick() -> Value {
     scheduled("tick")
 }

@@ -21,22 +21,22 @@ pub struct Wake {
     pub continues: Option<u64>,
     /// From sending the message until it is delivered: up to [`WAKE_AFTER_MAX`].
     pub after: SignedDuration,
-    /// What it looks for, where it does not run at once: see [`crate::provisioning::look`].
-    pub look: Option<Look>,
+    /// What it checks, where it does not run at once: see [`crate::provisioning::demand_check`].
+    pub demand_check: Option<DemandCheck>,
 }
 
-/// One of a series of messages by which provisioning looks every few seconds whether it has
+/// One of a series of messages by which provisioning checks every few seconds whether it has
 /// anything to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Look {
+pub struct DemandCheck {
     /// The number of the series, as [`ClaimStore::advance_chain`] gave it to who sent its messages.
     ///
     /// [`ClaimStore::advance_chain`]: super::ClaimStore::advance_chain
     pub link: u64,
     /// From when the function runs, whatever it sees; `None` for not before demand has changed.
     pub run_at: Option<Timestamp>,
-    /// Of the last message of its series: how many looks the next series has, which it sends where
-    /// nothing has changed. `None` for the others.
+    /// Of the last message of its series: how many checks the next series has, which it sends
+    /// where nothing has changed. `None` for the others.
     pub next_series: Option<u32>,
 }
 

@@ -64,7 +64,7 @@ async fn step<P: Ports>(
 async fn wake_provisioning<P: Ports>(ports: &P) -> Result<(), PortError> {
     let function = FunctionName::Provisioning;
     let continues = ports.store().last_token(function).await?;
-    let wake = Wake { function, continues, after: SignedDuration::ZERO, look: None };
+    let wake = Wake { function, continues, after: SignedDuration::ZERO, demand_check: None };
     ports.wakes().wake(wake).await
 }
 
@@ -84,7 +84,9 @@ mod tests {
         let before = world.wakes.sent.borrow().len();
         block_on(watch_for_provisioning(world, &world.run("watcher"), |_| failed += 1));
         let sent = world.wakes.sent.borrow();
-        let own = |wake: &&Wake| wake.function == FunctionName::Provisioning && wake.look.is_none();
+        let own = |wake: &&Wake| {
+            wake.function == FunctionName::Provisioning && wake.demand_check.is_none()
+        };
         let woken = sent[before..].iter().filter(own).map(|wake| wake.continues).collect();
         (woken, failed)
     }

@@ -7,7 +7,7 @@ use controllers::core::Core;
 use controllers::interruption::{self, Notice, Terms, check_health};
 use controllers::node_classes::resolve;
 use controllers::ports::{FunctionName, Wake};
-use controllers::provisioning::look::{begin_looking, look};
+use controllers::provisioning::demand_check::{begin_demand_checks, check_demand};
 use controllers::provisioning::watch::{First, watch_from};
 use controllers::record::fuses::Urgency;
 use controllers::requeue::reconcile_until_idle;
@@ -342,7 +342,12 @@ impl Clockwork {
             }
             if let Some(token) = world.store.pass_lease(function, now) {
                 if let ComesBack::ByMessage(after) = comes_back {
-                    world.wakes.push(Wake { function, continues: Some(token), after, look: None });
+                    world.wakes.push(Wake {
+                        function,
+                        continues: Some(token),
+                        after,
+                        demand_check: None,
+                    });
                 }
                 if !self.watches(function) {
                     return None;
@@ -412,9 +417,9 @@ impl Clockwork {
                 }
                 FunctionName::Provisioning if mode == ProvisioningMode::Tick => {
                     let record = |result| record::provisioning(&handle, result);
-                    match message.and_then(|own| own.look) {
-                        Some(own) => look(ports, &run, own, record).await,
-                        None => begin_looking(ports, &run, record).await,
+                    match message.and_then(|own| own.demand_check) {
+                        Some(own) => check_demand(ports, &run, own, record).await,
+                        None => begin_demand_checks(ports, &run, record).await,
                     }
                 }
                 FunctionName::Provisioning => {

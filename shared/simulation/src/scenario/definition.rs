@@ -113,7 +113,7 @@ pub enum ProvisioningMode {
     /// It watches, and acts within a batching window of seconds.
     #[default]
     Watch,
-    /// It looks every few seconds.
+    /// It checks every few seconds.
     Tick,
     /// It lists pending pods once a minute.
     Poll,

@@ -15,7 +15,7 @@ use end_to_end::stack::{Stack, poll, tick, watch};
 use end_to_end::world::{DISRUPTION_WAKES, LIFECYCLE_WAKES, PROVISIONING_WAKES, World};
 use serde_json::Value;
 
-use super::looks::batch;
+use super::demand_checks::batch;
 use super::measures::grow;
 use super::provisioning::with_defaults;
 
@@ -33,8 +33,8 @@ const NODES: usize = 10;
 ///
 /// Source: <https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html>
 const MEMORY_OF_A_CPU: f64 = 1769.0;
-/// Looks of `tick` mode in a minute, at one every 5 s and on a machine that is busy.
-const LOOKS: std::ops::RangeInclusive<usize> = 7..=13;
+/// Demand checks of `tick` mode in a minute, at one every 5 s and on a machine that is busy.
+const CHECKS: std::ops::RangeInclusive<usize> = 7..=13;
 /// Calls of a minute's three runs to DynamoDB: each acquires a lease and releases it, two may say
 /// that they have succeeded, and lifecycle takes tokens for its calls to AWS. What comes once in
 /// twenty minutes may come in this one.
@@ -43,11 +43,11 @@ const READS: usize = 21 + 6;
 
 async fn a_minute_of_tick_mode_in_which_nothing_happens_is_cheap(world: Arc<World>) -> Result<()> {
     let used = idle(&world, &tick()).await?;
-    let looks = used.messages / used.minutes;
-    ensure!(LOOKS.contains(&looks), "{used}");
-    // A look is one read of the table, and one of the cluster; a series of them one change.
+    let checks = used.messages / used.minutes;
+    ensure!(CHECKS.contains(&checks), "{used}");
+    // A check is one read of the table, and one of the cluster; a series of them one change.
     ensure!(used.changes <= (CHANGES + 2) * used.minutes, "{used}");
-    ensure!(used.reads <= (READS + LOOKS.end()) * used.minutes, "{used}");
+    ensure!(used.reads <= (READS + CHECKS.end()) * used.minutes, "{used}");
     Ok(())
 }
 

@@ -18,7 +18,7 @@ use kube::api::PostParams;
 use kube::{Api, ResourceExt as _};
 use serde_json::json;
 
-use super::looks::deliver;
+use super::demand_checks::deliver;
 use super::provisioning::with_defaults;
 use super::slow::{slow_down, until_one_each};
 use super::strict::until;

@@ -10,7 +10,7 @@ use end_to_end::objects::pod;
 use end_to_end::stack::watch;
 use end_to_end::world::{World, eventually};
 
-use super::looks::batch;
+use super::demand_checks::batch;
 use super::provisioning::with_defaults;
 
 crate::cases![no_pod_is_missed_between_two_invocations_of_the_watcher];

@@ -1,4 +1,4 @@
-//! Provisioning in `tick` mode: it wakes itself by messages, and looks whether pods wait.
+//! Provisioning in `tick` mode: it wakes itself by messages, and checks whether pods wait.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -18,34 +18,34 @@ use super::provisioning::with_defaults;
 use crate::figures::promised;
 
 crate::cases![
-    however_messages_come_there_is_one_chain_of_looks,
-    a_chain_of_looks_that_broke_begins_anew_with_the_next_minute,
-    while_a_cluster_is_paused_nobody_looks;
+    however_messages_come_there_is_one_chain_of_checks,
+    a_chain_of_checks_that_broke_begins_anew_with_the_next_minute,
+    while_a_cluster_is_paused_nobody_checks;
     alone:
-    a_pod_that_comes_is_launched_for_at_the_next_look,
+    a_pod_that_comes_is_launched_for_at_the_next_check,
 ];
 
 /// How often a queue is asked for messages; the real Lambda waits for them, and has them at once.
 const POLL_EVERY: Duration = Duration::from_millis(20);
-/// So many looks in half a minute, at one every 5 s and on a machine that is busy. Two chains would
-/// look ten times and more.
+/// So many checks in half a minute, at one every 5 s and on a machine that is busy. Two chains
+/// would check ten times and more.
 const HALF: Duration = Duration::from_secs(30);
-const LOOKS: std::ops::RangeInclusive<usize> = 3..=7;
+const CHECKS: std::ops::RangeInclusive<usize> = 3..=7;
 /// The messages that are sent at once for a minute in which nothing happens.
 const SERIES: u32 = 12;
 /// From a pod to the request for its node, for 95 of 100 pods.
 const REACTION: Duration = Duration::from_secs(6);
 
 /// The stack in `tick` mode, and its queue.
-struct Looking<'w> {
+struct DemandChecks<'w> {
     world: &'w World,
     stack: Stack,
     aws: Aws,
     queue: String,
 }
 
-impl<'w> Looking<'w> {
-    /// Nobody looks yet.
+impl<'w> DemandChecks<'w> {
+    /// Nobody checks yet.
     async fn ready(world: &'w World) -> Result<Self> {
         let mut stack = with_defaults(world).await?;
         let aws = Aws::at(world.aws_endpoint());
@@ -70,7 +70,7 @@ impl<'w> Looking<'w> {
     }
 
     /// Invokes provisioning with a message.
-    async fn look(&mut self, message: &Value) -> Result<()> {
+    async fn check(&mut self, message: &Value) -> Result<()> {
         self.stack.provisioning.invoke(message).await?.answer().map(drop)
     }
 
@@ -87,13 +87,13 @@ fn body_of(message: &Value) -> Result<Value> {
 
 /// The number of the series that a message is of.
 fn link_of(message: &Value) -> Result<u64> {
-    body_of(message)?["look"]["link"].as_u64().context("a link")
+    body_of(message)?["demandCheck"]["link"].as_u64().context("a link")
 }
 
 /// The last message of the series that a message is of.
 fn last_of(message: &Value) -> Result<Value> {
     let mut body = body_of(message)?;
-    body["look"]["nextSeries"] = SERIES.into();
+    body["demandCheck"]["nextSeries"] = SERIES.into();
     Ok(batch(&body.to_string()))
 }
 
@@ -107,7 +107,7 @@ pub(super) async fn deliver(
     aws: &Aws,
     queue: &str,
     function: &mut Function,
-    mut look: impl FnMut(&Invocation),
+    mut record: impl FnMut(&Invocation),
 ) -> Result<Infallible> {
     loop {
         let Some(body) = aws.take_message(queue).await? else {
@@ -116,53 +116,53 @@ pub(super) async fn deliver(
         };
         let invocation = function.invoke(&batch(&body)).await?;
         invocation.answer()?;
-        look(&invocation);
+        record(&invocation);
     }
 }
 
-async fn however_messages_come_there_is_one_chain_of_looks(world: Arc<World>) -> Result<()> {
-    let mut looking = Looking::ready(&world).await?;
-    looking.minute().await?;
-    let message = looking.message().await?;
+async fn however_messages_come_there_is_one_chain_of_checks(world: Arc<World>) -> Result<()> {
+    let mut checking = DemandChecks::ready(&world).await?;
+    checking.minute().await?;
+    let message = checking.message().await?;
     // It is delivered three times, the last time late.
     for _ in 0..2 {
-        looking.look(&message).await?;
+        checking.check(&message).await?;
     }
-    ensure!(looking.messages().await? == SERIES - 1, "a look that found nothing sent messages");
-    let mut looks = 0;
-    let Looking { aws, queue, stack, .. } = &mut looking;
-    let delivered = deliver(aws, queue, &mut stack.provisioning, |_| looks += 1);
+    ensure!(checking.messages().await? == SERIES - 1, "a check that found nothing sent messages");
+    let mut checks = 0;
+    let DemandChecks { aws, queue, stack, .. } = &mut checking;
+    let delivered = deliver(aws, queue, &mut stack.provisioning, |_| checks += 1);
     if let Ok(failed) = tokio::time::timeout(HALF, delivered).await {
         match failed? {}
     }
-    ensure!(LOOKS.contains(&looks), "{looks} looks in {HALF:?}");
-    // No event of the minute comes: the last look begins another series, once.
-    let before = looking.messages().await?;
+    ensure!(CHECKS.contains(&checks), "{checks} checks in {HALF:?}");
+    // No event of the minute comes: the last check begins another series, once.
+    let before = checking.messages().await?;
     let last = last_of(&message)?;
     for _ in 0..2 {
-        looking.look(&last).await?;
+        checking.check(&last).await?;
     }
-    looking.stack.provisioning.cool().await?;
-    looking.look(&message).await?;
-    ensure!(looking.messages().await? == before + SERIES, "a second series has begun");
-    looking.minute().await?;
-    let before = looking.messages().await?;
+    checking.stack.provisioning.cool().await?;
+    checking.check(&message).await?;
+    ensure!(checking.messages().await? == before + SERIES, "a second series has begun");
+    checking.minute().await?;
+    let before = checking.messages().await?;
     for _ in 0..2 {
-        let overtaken = looking.message().await?;
-        looking.look(&overtaken).await?;
+        let overtaken = checking.message().await?;
+        checking.check(&overtaken).await?;
     }
-    looking.look(&last).await?;
+    checking.check(&last).await?;
     ensure!(
-        looking.messages().await? == before - 2,
+        checking.messages().await? == before - 2,
         "the schedule has not ended the series before"
     );
     Ok(())
 }
 
-async fn a_chain_of_looks_that_broke_begins_anew_with_the_next_minute(
+async fn a_chain_of_checks_that_broke_begins_anew_with_the_next_minute(
     world: Arc<World>,
 ) -> Result<()> {
-    let mut looking = Looking::ready(&world).await?;
+    let mut checking = DemandChecks::ready(&world).await?;
     let caller = access_key("provisioning");
     let mut link = 0;
     for (action, moment, left) in [
@@ -172,22 +172,22 @@ async fn a_chain_of_looks_that_broke_begins_anew_with_the_next_minute(
         // Of the two batches that a series takes.
         ("sqs:SendMessageBatch", Moment::After, 10),
     ] {
-        looking.minute().await?;
-        let mut message = looking.message().await?;
+        checking.minute().await?;
+        let mut message = checking.message().await?;
         while link_of(&message)? <= link {
-            message = looking.message().await?;
+            message = checking.message().await?;
         }
         link = link_of(&message)?;
         let last = last_of(&message)?;
-        let before = looking.messages().await?;
+        let before = checking.messages().await?;
         let mut trap = world.traffic.trap_action(&caller, action, moment);
-        let invocation = looking.stack.provisioning.invoke_into(&last, &mut trap).await?;
+        let invocation = checking.stack.provisioning.invoke_into(&last, &mut trap).await?;
         ensure!(was_killed(&invocation), "{action}: it was not killed");
-        let sent = looking.messages().await? - before;
+        let sent = checking.messages().await? - before;
         ensure!(sent == left, "{moment:?} {action}: {sent} messages were sent");
         // SQS delivers again what nobody deleted.
-        looking.look(&last).await?;
-        let sent = looking.messages().await? - before;
+        checking.check(&last).await?;
+        let sent = checking.messages().await? - before;
         let goes_on = (action, moment) == ("dynamodb:UpdateItem", Moment::Before);
         // A new process, which has seen no pod yet, runs: its series begins small.
         let expected = if goes_on { 1 } else { left };
@@ -198,26 +198,26 @@ async fn a_chain_of_looks_that_broke_begins_anew_with_the_next_minute(
     Ok(())
 }
 
-async fn while_a_cluster_is_paused_nobody_looks(world: Arc<World>) -> Result<()> {
-    let mut looking = Looking::ready(&world).await?;
-    looking.minute().await?;
-    looking.world.set_control("mode", "paused").await?;
-    looking.minute().await?;
-    let message = looking.message().await?;
-    let before = looking.messages().await?;
-    looking.look(&message).await?;
-    looking.look(&last_of(&message)?).await?;
-    ensure!(looking.messages().await? == before, "somebody looks still");
-    looking.world.set_control("mode", "active").await?;
-    looking.minute().await?;
-    ensure!(looking.messages().await? == before + SERIES, "nobody looks");
+async fn while_a_cluster_is_paused_nobody_checks(world: Arc<World>) -> Result<()> {
+    let mut checking = DemandChecks::ready(&world).await?;
+    checking.minute().await?;
+    checking.world.set_control("mode", "paused").await?;
+    checking.minute().await?;
+    let message = checking.message().await?;
+    let before = checking.messages().await?;
+    checking.check(&message).await?;
+    checking.check(&last_of(&message)?).await?;
+    ensure!(checking.messages().await? == before, "somebody checks still");
+    checking.world.set_control("mode", "active").await?;
+    checking.minute().await?;
+    ensure!(checking.messages().await? == before + SERIES, "nobody checks");
     Ok(())
 }
 
-async fn a_pod_that_comes_is_launched_for_at_the_next_look(world: Arc<World>) -> Result<()> {
-    let mut looking = Looking::ready(&world).await?;
-    looking.stack.tick().await?;
-    looking.minute().await?;
+async fn a_pod_that_comes_is_launched_for_at_the_next_check(world: Arc<World>) -> Result<()> {
+    let mut checking = DemandChecks::ready(&world).await?;
+    checking.stack.tick().await?;
+    checking.minute().await?;
     world.traffic.forget_calls();
     let bursts = async {
         let mut made = BTreeMap::new();
@@ -230,11 +230,11 @@ async fn a_pod_that_comes_is_launched_for_at_the_next_look(world: Arc<World>) ->
             // No multiple of the interval: pods come at every moment of it.
             tokio::time::sleep(Duration::from_millis(3700)).await;
         }
-        // The last of them are seen by a look, too.
+        // The last of them are seen by a check, too.
         tokio::time::sleep(REACTION).await;
         anyhow::Ok(made)
     };
-    let Looking { aws, queue, stack, .. } = &mut looking;
+    let DemandChecks { aws, queue, stack, .. } = &mut checking;
     let made = tokio::select! {
         made = bursts => made?,
         failed = deliver(aws, queue, &mut stack.provisioning, |_| ()) => match failed? {},

@@ -1,4 +1,4 @@
-//! Provisioning that wakes itself every few seconds to look whether pods wait.
+//! Provisioning that wakes itself every few seconds to check whether pods wait.
 
 use crate::report_text::report_text;
 use domain::settings::Settings;
@@ -7,8 +7,8 @@ use simulation::scenario::{ProvisioningMode, Scenario};
 
 /// From an instance's launch to its ready node, seconds.
 const BOOT: i64 = 40;
-/// From one look to the next, and what messages take.
-const LOOK: i64 = 6;
+/// From one demand check to the next, and what messages take.
+const CHECK: i64 = 6;
 /// From a node that is there to one that takes pods, and to a pod's place on it.
 const JOIN: i64 = 20;
 
@@ -16,7 +16,7 @@ const JOIN: i64 = 20;
 const SCENARIO: &str = "
 apiVersion: outrigger.dev/v1alpha1
 kind: Scenario
-metadata: {name: looks}
+metadata: {name: demand-checks}
 spec:
   duration: 20m
   seed: 5
@@ -63,7 +63,7 @@ spec:
 ";
 
 fn run(change: impl FnOnce(&mut Scenario)) -> Report {
-    let mut scenario = Scenario::read("looks.yaml", SCENARIO).unwrap();
+    let mut scenario = Scenario::read("demand-checks.yaml", SCENARIO).unwrap();
     change(&mut scenario);
     simulation::run(scenario, &Settings::default()).unwrap()
 }
@@ -74,11 +74,11 @@ fn longest(report: &Report) -> i64 {
 }
 
 #[test]
-fn pods_wait_for_the_next_look_and_no_longer() {
-    let by_looks = longest(&run(|_| {}));
+fn pods_wait_for_the_next_check_and_no_longer() {
+    let by_checks = longest(&run(|_| {}));
     let by_the_minute = longest(&run(|scenario| scenario.provisioning = ProvisioningMode::Poll));
-    assert!(by_looks <= BOOT + LOOK + JOIN, "{by_looks} s");
-    assert!(by_the_minute > by_looks, "{by_the_minute} s by the minute, {by_looks} s by looks");
+    assert!(by_checks <= BOOT + CHECK + JOIN, "{by_checks} s");
+    assert!(by_the_minute > by_checks, "{by_the_minute} s by the minute, {by_checks} s by checks");
 }
 
 #[test]
