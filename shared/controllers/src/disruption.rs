@@ -37,15 +37,15 @@ use crate::steps::snapshot::{ClusterState, snapshot};
 pub(crate) use cancel_all::cancel_all;
 pub use report::{CommandChange, CommandEvent, DisruptionReport};
 
-use run_state::{DisruptionRun, LOOK_INTERVAL};
+use run_state::{DisruptionRun, RUN_INTERVAL};
 
 /// Attempts to acquire provisioning's lease before a command starts.
 const LEASE_ATTEMPTS: usize = 4;
-/// How long nothing has to have moved in a cluster for its schedule's runs to be enough.
-const QUIET_AFTER: SignedDuration = SignedDuration::from_mins(10);
-/// Claims that one look reads, where functions wake themselves. Where there are more it comes less
-/// often, so that looking costs the same.
-const LOOK_CLAIMS: usize = 100;
+/// How long nothing has to have moved in a cluster for the schedule's runs to be enough.
+const IDLE_AFTER: SignedDuration = SignedDuration::from_mins(10);
+/// Claims that one run reads, where functions wake themselves every [`RUN_INTERVAL`]. Where there
+/// are more, runs come less often, so that they cost the same.
+const CLAIMS_PER_RUN_INTERVAL: usize = 100;
 /// Pause between two attempts: a provisioning run holds the lease for a few seconds.
 const LEASE_ATTEMPT_PAUSE: SignedDuration = SignedDuration::from_secs(1);
 
@@ -132,31 +132,31 @@ async fn disrupt_under<P: Ports>(
         }
         disruption.requeue_when_consolidatable();
     }
-    if run.wakes && !is_quiet(&observed) {
-        disruption.requeue_after(look_interval(observed.claims.len()));
+    if run.wakes && !is_idle(&observed) {
+        disruption.requeue_after(run_interval(observed.claims.len()));
     }
     let DisruptionRun { mut report, events, .. } = disruption;
     record_events(ports.cluster(), &events, &mut report.problems).await;
     Ok(report)
 }
 
-/// How long until the cluster is looked at again, where nothing is in flight.
-fn look_interval(claims: usize) -> SignedDuration {
-    let times = i32::try_from(claims.div_ceil(LOOK_CLAIMS)).unwrap_or(i32::MAX);
-    LOOK_INTERVAL.saturating_mul(times.max(1))
+/// How long until the next run, where nothing is in flight.
+fn run_interval(claims: usize) -> SignedDuration {
+    let times = i32::try_from(claims.div_ceil(CLAIMS_PER_RUN_INTERVAL)).unwrap_or(i32::MAX);
+    RUN_INTERVAL.saturating_mul(times.max(1))
 }
 
 /// Whether nothing has moved for a while: no node of ours is starting or ending, no command is in
 /// flight, no pod has come to a node of ours or gone, and no new pod waits.
-fn is_quiet(observed: &ClusterState) -> bool {
+fn is_idle(observed: &ClusterState) -> bool {
     let is_past = |moment: Option<Timestamp>| {
-        moment.is_some_and(|moment| observed.now.duration_since(moment) >= QUIET_AFTER)
+        moment.is_some_and(|moment| observed.now.duration_since(moment) >= IDLE_AFTER)
     };
     let rests = |record: &ClaimRecord| {
         let since = since_last_pod_event(&record.claim, observed.now);
         record.ending.is_none()
             && record.claim.deleted.is_none()
-            && since.is_some_and(|since| since >= QUIET_AFTER)
+            && since.is_some_and(|since| since >= IDLE_AFTER)
     };
     let waits = |pod: &Pod| pod.node_name.is_none() && !pod.is_terminal();
     observed.commands.is_empty()

@@ -20,8 +20,8 @@ use crate::steps::snapshot::ClusterState;
 /// How long pods that came or went are news, once their node is consolidatable.
 const NEWS_TTL: SignedDuration = SignedDuration::from_secs(90);
 
-/// Shortest interval between looks at a cluster for something to propose: Karpenter's.
-pub(super) const LOOK_INTERVAL: SignedDuration = SignedDuration::from_secs(10);
+/// Shortest interval between runs that look for something to propose: Karpenter's.
+pub(super) const RUN_INTERVAL: SignedDuration = SignedDuration::from_secs(10);
 
 /// A disruption run at work.
 pub(super) struct DisruptionRun<'a, P> {
@@ -126,7 +126,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
         });
         let pauses: Vec<SignedDuration> = pauses.collect();
         let Some(first) = pauses.iter().copied().min() else { return };
-        let is_near = |pause: &SignedDuration| *pause <= first + LOOK_INTERVAL;
+        let is_near = |pause: &SignedDuration| *pause <= first + RUN_INTERVAL;
         let last = pauses.into_iter().filter(is_near).max();
         self.requeue_after(last.unwrap_or(first));
     }

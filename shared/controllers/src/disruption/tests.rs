@@ -105,7 +105,7 @@ fn an_empty_node_is_proposed_validated_after_fifteen_seconds_and_ended() {
 fn between_scheduled_runs_only_news_is_planned_for() {
     let world = world_with_an_empty_node();
     world.advance(600);
-    let look = |id| {
+    let run_by_message = |id| {
         let token = block_on(world.store.last_token(FunctionName::Disruption)).unwrap();
         let run = Run { wakes: true, continues: token.or(Some(0)), ..world.run(id) };
         block_on(disrupt(&world, &run)).unwrap().ran().expect("nobody else has run")
@@ -117,14 +117,14 @@ fn between_scheduled_runs_only_news_is_planned_for() {
         SignedDuration::ZERO,
     ))
     .unwrap();
-    let report = look("run-1");
+    let report = run_by_message("run-1");
     assert!(report.changes.is_empty(), "nothing has changed for ten minutes");
     assert_eq!(report.requeue_after, None, "the schedule is enough");
     world.cluster.add_pods([pod_on("web-0", &world.node())]);
-    let report = look("run-2");
-    assert_eq!(report.requeue_after, Some(LOOK_INTERVAL), "a pod has come");
+    let report = run_by_message("run-2");
+    assert_eq!(report.requeue_after, Some(RUN_INTERVAL), "a pod has come");
     world.cluster.listing.borrow_mut().objects.pods.clear();
-    assert_eq!(what(&look("run-3")), [&CommandEvent::Proposed], "a pod has gone");
+    assert_eq!(what(&run_by_message("run-3")), [&CommandEvent::Proposed], "a pod has gone");
 }
 
 #[test]
