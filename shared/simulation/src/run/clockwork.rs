@@ -18,8 +18,8 @@ use domain::node_class::Ec2NodeClass;
 use domain::settings::Settings;
 use domain::{SignedDuration, Text, Timestamp};
 
+use super::idle_runs::{ComesBack, Extent, IdleRuns, Marks};
 use super::process::{Process, Step};
-use super::quiet::{ComesBack, Extent, Marks, QuietRuns};
 use super::record;
 use crate::ec2::images_change;
 use crate::ports::{SharedWorld, Worlds};
@@ -66,7 +66,7 @@ pub(super) struct Clockwork {
     resolved: Rc<RefCell<ResolvedClasses>>,
     /// Messages between functions so far.
     sent: u64,
-    quiet: QuietRuns,
+    idle_runs: IdleRuns,
 }
 
 /// A function on its schedule.
@@ -186,7 +186,7 @@ impl Clockwork {
             invocations: 0,
             resolved: Rc::default(),
             sent: 0,
-            quiet: QuietRuns::default(),
+            idle_runs: IdleRuns::default(),
         }
     }
 
@@ -373,7 +373,7 @@ impl Clockwork {
         if may_be_held || !are_resolved() {
             return None;
         }
-        self.quiet.would_idle(&world, function, extent)
+        self.idle_runs.would_idle(&world, function, extent)
     }
 
     /// Whether invocations of a function stay until the next.
@@ -522,7 +522,7 @@ impl Clockwork {
         let Invocation::Function(function) = running.what else { return };
         let world = self.world.read();
         let has_run = world.store.last_token(function) == Some(before.token + 1);
-        if QuietRuns::is_off(&world) || !has_run || before.marks != Some(Marks::of(&world)) {
+        if IdleRuns::is_off(&world) || !has_run || before.marks != Some(Marks::of(&world)) {
             return;
         }
         let sent = world.wakes.get(before.messages..).unwrap_or_default();
@@ -542,7 +542,7 @@ impl Clockwork {
             }
             _ => return,
         };
-        self.quiet.note(&world, &self.settings, (function, extent), comes_back);
+        self.idle_runs.note(&world, &self.settings, (function, extent), comes_back);
     }
 
     fn ended(&mut self, what: &Invocation) {

@@ -21,7 +21,7 @@ use domain::{SignedDuration, Timestamp};
 
 use super::Simulation;
 use super::historian::Historian;
-use super::quiet::{ages_of_pods, moments_of_claim};
+use super::idle_runs::{ages_of_pods, moments_of_claim};
 use crate::history::History;
 use crate::ports::listing_of;
 use crate::report::{Happening, Report};
@@ -30,7 +30,7 @@ use crate::world::World;
 
 /// For how long nothing has to change before it is asked whether anything will. Longer than a
 /// function's schedule, its message's delay and a command's validation together.
-const QUIET: SignedDuration = SignedDuration::from_mins(3);
+const UNCHANGED_FOR: SignedDuration = SignedDuration::from_mins(3);
 /// For how long nothing has to change where something is under way, such as a drain that a
 /// PodDisruptionBudget holds: longer than anything takes that takes its course.
 const STUCK: SignedDuration = SignedDuration::from_mins(20);
@@ -94,11 +94,11 @@ impl Simulation {
             if now >= self.end {
                 return Ok(Rest { is_stable: false, last_change });
             }
-            if watch.is_quiet(&self.world.read(), now) {
+            if watch.is_unchanged(&self.world.read(), now) {
                 let Some(moment) = self.next_proposal(&mut watch, now) else {
                     return Ok(Rest { is_stable: true, last_change });
                 };
-                watch.not_before = moment + QUIET;
+                watch.not_before = moment + UNCHANGED_FOR;
                 if moment > now + SKIPPED_MIN {
                     self.world.change().advance_to(moment);
                     self.clockwork.skip_to(moment);
@@ -169,8 +169,8 @@ impl Watch {
         self.entries = entries.len();
     }
 
-    fn is_quiet(&self, world: &World, now: Timestamp) -> bool {
-        let wait = if is_under_way(world) { STUCK } else { QUIET };
+    fn is_unchanged(&self, world: &World, now: Timestamp) -> bool {
+        let wait = if is_under_way(world) { STUCK } else { UNCHANGED_FOR };
         now >= self.not_before && now.duration_since(self.last_change) >= wait
     }
 }
@@ -197,7 +197,7 @@ fn is_under_way(world: &World) -> bool {
 
 /// Moments up to an end at which time alone may make a difference, in order.
 fn moments(world: &World, since: Timestamp, end: Timestamp) -> BTreeSet<Timestamp> {
-    let mut moments = BTreeSet::from([since + QUIET]);
+    let mut moments = BTreeSet::from([since + UNCHANGED_FOR]);
     // For how long nodes have not changed is among the ages of pods.
     moments.extend(ages_of_pods().map(|age| since + age + A_LITTLE));
     for pool in world.api().list::<NodePool>() {

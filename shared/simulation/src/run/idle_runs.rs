@@ -1,10 +1,10 @@
 //! Runs that would find nothing to do.
 //!
-//! Functions look at their cluster every minute, disruption every ten seconds; on most days most of
-//! those runs find what the one before found, and do nothing again. A run is left out where the
-//! last one of its function did nothing, nothing has changed since, and no moment has passed at
-//! which time alone makes a difference. What it would have left behind is left behind: a newer
-//! fencing token, and the message by which it comes back.
+//! Functions run every minute, disruption every ten seconds; on most days most of those runs find
+//! what the one before found, and do nothing again. A run is left out where the last one of its
+//! function did nothing, nothing has changed since, and no moment has passed at which time alone
+//! makes a difference. What it would have left behind is left behind: a newer fencing token, and
+//! the message by which it comes back.
 //!
 //! What a node's remaining lifetime is worth changes with every second, and ranks moves; where no
 //! move was worth anything, that it ranks differently is not taken for news.
@@ -92,7 +92,7 @@ pub(super) enum Extent {
 
 /// A run that did nothing.
 #[derive(Clone, Debug)]
-struct Idle {
+struct IdleRun {
     marks: Marks,
     /// When time alone makes a difference.
     until: Timestamp,
@@ -110,9 +110,9 @@ pub(super) enum ComesBack {
 
 /// The last run of each function that did nothing.
 #[derive(Debug, Default)]
-pub(super) struct QuietRuns(BTreeMap<(FunctionName, Extent), Idle>);
+pub(super) struct IdleRuns(BTreeMap<(FunctionName, Extent), IdleRun>);
 
-impl QuietRuns {
+impl IdleRuns {
     /// Whether every run has to take place.
     pub(super) fn is_off(world: &World) -> bool {
         let own = &world.options;
@@ -132,7 +132,7 @@ impl QuietRuns {
             self.0.remove(&(function, extent));
             return;
         };
-        self.0.insert((function, extent), Idle { marks: Marks::of(world), until, comes_back });
+        self.0.insert((function, extent), IdleRun { marks: Marks::of(world), until, comes_back });
     }
 
     /// How the invocation of a run would come back that would do nothing; `None` for a run that may
