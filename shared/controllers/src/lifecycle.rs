@@ -147,7 +147,7 @@ pub(crate) async fn advance_under<P: Ports>(
     lifecycle.report.left += total - done;
     lifecycle.terminate().await;
     lifecycle.report_held_back();
-    lifecycle.say_why_gone().await;
+    lifecycle.record_instance_ends().await;
     if admission.scope == Scope::All {
         lifecycle.follow_up(run).await;
     }

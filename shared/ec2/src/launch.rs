@@ -282,7 +282,7 @@ impl Ec2 {
         let mut exhausted = beyond_quota(plan, answer, catalogue);
         exhausted.extend(answer.exhausted(plan.capacity_type(), is_zone_full));
         let exhausted: Vec<Exhausted> = exhausted.into_iter().collect();
-        tell_operator(plan, answer);
+        warn_if_operator_needed(plan, answer);
         if let Some(own) = &answer.launched {
             return LaunchOutcome::Launched { instance: instance_of(plan, own), exhausted };
         }
@@ -505,8 +505,9 @@ fn is_overlaid(plan: &FleetPlan<'_>, catalogue: &Catalogue) -> bool {
         })
 }
 
-/// Logs what passes only once somebody changes something, though the launch goes on without it.
-fn tell_operator(plan: &FleetPlan<'_>, answer: &FleetAnswer) {
+/// Warns of refusals that last until an operator changes something, though the launch goes on
+/// without what was refused.
+fn warn_if_operator_needed(plan: &FleetPlan<'_>, answer: &FleetAnswer) {
     if let Some(own) = answer.unsupported() {
         let (class, message) = (&*plan.class.name, redacted(&own.message));
         tracing::warn!(class, %message, "EC2 does not support what the EC2NodeClass asks for");

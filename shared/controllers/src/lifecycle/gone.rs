@@ -41,9 +41,10 @@ pub(super) fn instance_of(record: &ClaimRecord) -> Option<(Text, GoneInstance)> 
 }
 
 impl<P: Ports> LifecycleRun<'_, P> {
-    /// Asks EC2 why instances are gone, and says it in events. An offering whose instance ended for
-    /// want of room before its Node joined is left alone for a while, as after a refused launch.
-    pub(super) async fn say_why_gone(&mut self) {
+    /// Asks EC2 why instances ended, and records it in events and in the report. An offering whose
+    /// instance ended for want of capacity before its Node joined counts as unavailable for a
+    /// while, as after a refused launch.
+    pub(super) async fn record_instance_ends(&mut self) {
         let gone = std::mem::take(&mut self.gone);
         if gone.is_empty() {
             return;
