@@ -18,9 +18,9 @@ use crate::world::{
 
 /// So long after a tick in which nothing was done the next one comes: machines boot, pods end, and
 /// nobody is served by functions that list it all the time.
-const QUIET_PAUSE: Duration = Duration::from_secs(2);
+const IDLE_PAUSE: Duration = Duration::from_secs(2);
 /// How often it is checked whether what a case waits for has come about by itself.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The functions, each with at most one process.
 #[derive(Debug)]
@@ -133,12 +133,12 @@ impl Stack {
     }
 
     /// Runs the functions once; whether nothing was done.
-    async fn is_quiet_tick(&mut self) -> Result<bool> {
-        let mut is_quiet = true;
+    async fn is_idle_tick(&mut self) -> Result<bool> {
+        let mut is_idle = true;
         for invocation in self.tick_whatever().await? {
-            is_quiet &= invocation.answer()?["done"] == json!({});
+            is_idle &= invocation.answer()?["done"] == json!({});
         }
-        Ok(is_quiet)
+        Ok(is_idle)
     }
 
     /// Runs the functions once and returns what they report.
@@ -161,7 +161,7 @@ impl Stack {
     ) -> Result<T> {
         let started = Instant::now();
         loop {
-            let pause = if self.is_quiet_tick().await? { QUIET_PAUSE } else { Duration::ZERO };
+            let pause = if self.is_idle_tick().await? { IDLE_PAUSE } else { Duration::ZERO };
             let paused = Instant::now();
             loop {
                 let found = read().await?;
@@ -174,7 +174,7 @@ impl Stack {
                 if paused.elapsed() >= pause {
                     break;
                 }
-                tokio::time::sleep(LOOK_EVERY).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
             }
         }
     }

@@ -23,7 +23,7 @@ const OURS: &str = "outrigger.dev/claim-uid";
 pub(super) const INSTALLATION: &str = "outrigger.dev/installation";
 
 /// So many ticks pass without a word to EC2 that changes anything.
-const QUIET_TICKS: usize = 5;
+const IDLE_TICKS: usize = 5;
 
 async fn nodes_of_karpenter_are_taken_over_without_one_disruption(world: Arc<World>) -> Result<()> {
     let mut stack = with_nodes_of_karpenter(&world).await?;
@@ -31,7 +31,7 @@ async fn nodes_of_karpenter_are_taken_over_without_one_disruption(world: Arc<Wor
     let claims_before = node_claims(&world).await?;
     let instances_before = instance_ids(&world).await?;
     world.traffic.forget_calls();
-    for _ in 0..QUIET_TICKS {
+    for _ in 0..IDLE_TICKS {
         stack.tick().await?;
     }
     ensure!(node_claims(&world).await? == claims_before, "NodeClaims came or went");

@@ -26,7 +26,7 @@ crate::cases![
 ];
 
 /// How often a queue is asked for messages; the real Lambda waits for them, and has them at once.
-const POLL_EVERY: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// So many checks in half a minute, at one every 5 s and on a machine that is busy. Two chains
 /// would check ten times and more.
 const HALF: Duration = Duration::from_secs(30);
@@ -111,7 +111,7 @@ pub(super) async fn deliver(
 ) -> Result<Infallible> {
     loop {
         let Some(body) = aws.take_message(queue).await? else {
-            tokio::time::sleep(POLL_EVERY).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
             continue;
         };
         let invocation = function.invoke(&batch(&body)).await?;

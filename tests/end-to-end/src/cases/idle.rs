@@ -27,7 +27,7 @@ crate::cases![
 
 const MINUTE: Duration = Duration::from_mins(1);
 /// How often a queue is asked for messages; the real Lambda waits for them, and has them at once.
-const POLL_EVERY: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 const NODES: usize = 10;
 /// Memory that comes with a whole CPU, MB.
 ///
@@ -154,7 +154,7 @@ impl Served<'_> {
                     continue;
                 }
             }
-            tokio::time::sleep(POLL_EVERY).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
         Ok((used, messages))
     }

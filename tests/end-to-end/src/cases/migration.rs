@@ -29,7 +29,7 @@ const OURS: &str = "outrigger.dev/";
 /// The label of nodes of a managed node group.
 const NODE_GROUP: &str = "eks.amazonaws.com/nodegroup";
 /// So many ticks pass without anything being changed.
-const QUIET_TICKS: usize = 2;
+const IDLE_TICKS: usize = 2;
 
 async fn a_cluster_is_handed_back_untouched_and_taken_back(world: Arc<World>) -> Result<()> {
     let mut stack = with_nodes_of_karpenter(&world).await?;
@@ -52,7 +52,7 @@ async fn a_cluster_is_handed_back_untouched_and_taken_back(world: Arc<World>) ->
     world.traffic.forget_calls();
     // A schedule that was forgotten does nothing, not even for a pod that waits.
     start_pod(&world, "late", "1200m", "1Gi").await?;
-    for _ in 0..QUIET_TICKS {
+    for _ in 0..IDLE_TICKS {
         for invocation in stack.tick_whatever().await? {
             let answer = invocation.answer()?;
             ensure!(answer["isHandedBack"] == json!(true), "{answer}");

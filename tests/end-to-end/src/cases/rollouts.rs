@@ -25,8 +25,8 @@ crate::cases![
 
 /// From its proposal to its validation a command waits for so long.
 const PROPOSAL_WAITS: Duration = Duration::from_secs(15);
-/// How often it is looked whether a pod is ready.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How often it is checked whether a pod is ready.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 async fn a_deployment_of_one_replica_is_rolled_out_and_never_without_a_ready_pod(
     world: Arc<World>,
@@ -38,10 +38,11 @@ async fn a_deployment_of_one_replica_is_rolled_out_and_never_without_a_ready_pod
         is_done.store(true, Ordering::Relaxed);
         replaced
     };
-    let (replaced, (looks, without)) = tokio::join!(drifts, looks_without_a_pod(&world, &is_done));
+    let (replaced, (checks, without)) =
+        tokio::join!(drifts, checks_without_a_pod(&world, &is_done));
     replaced?;
-    ensure!(looks > 20, "looked only {looks} times");
-    ensure!(without == 0, "no pod was ready in {without} of {looks} looks");
+    ensure!(checks > 20, "checked only {checks} times");
+    ensure!(without == 0, "no pod was ready in {without} of {checks} checks");
     let restarts = changes(&world, "PATCH", "/deployments/web");
     ensure!(restarts.len() == 1, "{restarts:?}");
     ensure!(restarts[0].contains("kubectl.kubernetes.io/restartedAt"), "{restarts:?}");
@@ -124,17 +125,17 @@ fn changes(world: &World, verb: &str, path: &str) -> Vec<String> {
         .collect()
 }
 
-/// How often it was looked until something was done, and how often no pod was ready then.
-async fn looks_without_a_pod(world: &World, is_done: &AtomicBool) -> (u32, u32) {
-    let (mut looks, mut without) = (0, 0);
+/// How often it was checked until something was done, and how often no pod was ready then.
+async fn checks_without_a_pod(world: &World, is_done: &AtomicBool) -> (u32, u32) {
+    let (mut checks, mut without) = (0, 0);
     while !is_done.load(Ordering::Relaxed) {
         if let Ok(pods) = world.pods().await {
-            looks += 1;
+            checks += 1;
             without += u32::from(!pods.iter().any(is_ready));
         }
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
-    (looks, without)
+    (checks, without)
 }
 
 /// Whether a pod serves: it is ready, and not ending.

@@ -20,7 +20,7 @@ use super::provisioning::with_defaults;
 crate::cases![nodes_come_and_go_by_messages_alone];
 
 /// How often a queue is asked for messages; the real Lambda waits for them.
-const POLL_EVERY: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// From when nothing is left to do until the last news of it were delivered.
 const SETTLING: Duration = Duration::from_secs(15);
 /// How long the cluster is left alone, and how often disruption runs meanwhile in one in which
@@ -122,7 +122,7 @@ async fn deliver(
 ) -> Result<Infallible> {
     loop {
         let Some(body) = aws.take_message(queue).await? else {
-            tokio::time::sleep(POLL_EVERY).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
             continue;
         };
         let record = json!({"messageId": "1", "eventSource": "aws:sqs", "body": body});

@@ -15,8 +15,8 @@ use crate::status::Status;
 
 /// How long a run that was under way when the cluster was paused may still act.
 const RUN_ENDS_WITHIN: Duration = Duration::from_mins(1);
-/// Between two looks at what is left.
-const LOOK_AGAIN: Duration = Duration::from_secs(10);
+/// Pause between two counts of what is left.
+const POLL_INTERVAL: Duration = Duration::from_secs(10);
 
 /// `outrigger uninstall`.
 pub(crate) fn uninstall(args: &UninstallArgs) -> Result<Status, CommandError> {
@@ -82,7 +82,7 @@ async fn drain(connection: &Connection) -> Result<(), PortError> {
             console::note(&format!("{left} NodeClaims are left; their nodes are being drained"));
             last = Some(left);
         }
-        tokio::time::sleep(LOOK_AGAIN).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
     console::note(&"no NodeClaim is left: the stacks may go now");
     Ok(())

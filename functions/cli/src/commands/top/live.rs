@@ -1,5 +1,5 @@
-//! `outrigger top --live` on a terminal: the cluster is looked at again and again, keys say what of
-//! it is shown.
+//! `outrigger top --live` on a terminal: what is shown of the cluster is refreshed again and again,
+//! and keys say what that is.
 
 use std::io::{self, Write as _};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -25,48 +25,48 @@ use crate::view::top_screen::{Key, Outcome, TopScreen};
 use crate::visible::for_terminal;
 use crate::{clock, console};
 
-/// How long after a look the next one begins.
-const LOOK_EVERY: Duration = Duration::from_secs(10);
-/// How soon a key, or a new look, shows.
+/// Pause between two refreshes.
+const REFRESH_INTERVAL: Duration = Duration::from_secs(10);
+/// How soon a key, or a refresh, shows.
 const TURN: Duration = Duration::from_millis(200);
 
 /// Shows the cluster until a key ends it.
 pub(super) fn run(args: &TopArgs) -> Result<Status, CommandError> {
-    // The first look says what is wrong, where all messages go.
-    let first = look(args)?;
+    // What is wrong from the start is said where all messages go.
+    let first = load_frame(args)?;
     let (frames, shown) = channel();
     let (wanted, asked) = channel();
     std::thread::scope(|scope| {
-        scope.spawn(move || look_again(args, &frames, &asked));
+        scope.spawn(move || keep_refreshing(args, &frames, &asked));
         let terminal = Terminal::take()?;
         let ended = show(first, &shown, &wanted);
         drop(terminal);
-        // Without anybody who asks, the other thread ends after its look.
+        // Without anybody who asks, the other thread ends after its refresh.
         drop(wanted);
         ended
     })?;
     Ok(Status::Done)
 }
 
-/// Looks every few seconds, and when asked; until nobody asks any more.
-fn look_again(
+/// Refreshes every few seconds, and when asked; until nobody asks any more.
+fn keep_refreshing(
     args: &TopArgs,
     frames: &Sender<Result<TopFrame, CommandError>>,
     asked: &Receiver<()>,
 ) {
     loop {
-        match asked.recv_timeout(LOOK_EVERY) {
+        match asked.recv_timeout(REFRESH_INTERVAL) {
             Ok(()) | Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
         }
-        if frames.send(look(args)).is_err() {
+        if frames.send(load_frame(args)).is_err() {
             return;
         }
     }
 }
 
 /// The cluster now, and what the next tick would do.
-fn look(args: &TopArgs) -> Result<TopFrame, CommandError> {
+fn load_frame(args: &TopArgs) -> Result<TopFrame, CommandError> {
     let loaded = snapshot_source::load(&source(args))?;
     let prices = loaded.price_note();
     let LoadedSnapshot { mut snapshot, .. } = loaded;

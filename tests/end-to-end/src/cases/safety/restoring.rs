@@ -29,7 +29,7 @@ crate::cases![
 /// So many ticks may pass until every instance has a record again.
 const RESTORED_WITHIN: usize = 3;
 /// So many ticks pass then without anything being taken away.
-const QUIET_TICKS: usize = 2;
+const IDLE_TICKS: usize = 2;
 /// Longer than the minute that an instance without a claim is given.
 const PAST_GRACE: Duration = Duration::from_mins(10);
 
@@ -98,7 +98,7 @@ async fn is_restored(world: &World, stack: &mut Stack, before: &Running) -> Resu
     world.cloud.age(PAST_GRACE).await?;
     world.traffic.forget_calls();
     let ticks = ticks_until_restored(world, stack, &OURS).await?;
-    for _ in 0..QUIET_TICKS {
+    for _ in 0..IDLE_TICKS {
         stack.tick().await?;
     }
     before.is_untouched(world).await?;
@@ -173,7 +173,7 @@ async fn records_of_the_version_before_are_carried_on(world: Arc<World>) -> Resu
     world.cloud.age(PAST_GRACE).await?;
     world.traffic.forget_calls();
     stack.until_running(&world, 4).await?;
-    for _ in 0..QUIET_TICKS {
+    for _ in 0..IDLE_TICKS {
         stack.tick().await?;
     }
     ensure!(instance_ids(&world).await? == before.instances, "instances came or went");
