@@ -11,7 +11,6 @@ use crate::hand_back::HandBackAnswer;
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
     /// Runs of the controller that took place.
-    #[serde(rename = "rounds")]
     pub runs: usize,
     /// Runs that did not take place because another run held the lease.
     pub held: usize,
@@ -37,7 +36,7 @@ mod tests {
 
     #[test]
     fn an_answer_has_the_keys_that_scripts_read() {
-        let expected = json!({"rounds": 0, "held": 0, "failed": 0, "done": {}});
+        let expected = json!({"runs": 0, "held": 0, "failed": 0, "done": {}});
         assert_eq!(serde_json::to_value(Summary::default()).unwrap(), expected);
     }
 }

@@ -71,14 +71,14 @@ impl Telemetry {
         match result {
             Ok(RunOutcome::Ran(report)) => {
                 self.ledger.borrow_mut().summary.runs += 1;
-                self.metrics.count("outrigger_rounds_total", &[], 1);
+                self.metrics.count("outrigger_runs_total", &[], 1);
                 self.not_acting(false);
                 record_report(&report);
             }
             Ok(RunOutcome::Held(lease)) if is_of_hand_back(&lease) => self.record_handed_back(),
             Ok(RunOutcome::Held(lease)) => {
                 self.ledger.borrow_mut().summary.held += 1;
-                self.metrics.count("outrigger_rounds_held_total", &[], 1);
+                self.metrics.count("outrigger_runs_held_total", &[], 1);
                 tracing::info!(
                     holder = %lease.holder,
                     until = %lease.until,
@@ -106,7 +106,7 @@ impl Telemetry {
         let cluster = self.logged_cluster.as_ref().map(display);
         self.ledger.borrow_mut().summary.stopped = Some(why.to_string());
         if why.is_wanted() {
-            self.metrics.count("outrigger_rounds_total", &[], 1);
+            self.metrics.count("outrigger_runs_total", &[], 1);
             tracing::info!(cluster, %why, "skipping run");
         } else {
             tracing::error!(cluster, %why, "skipping run");
@@ -142,7 +142,7 @@ impl Telemetry {
     /// Records that nothing is done, because the cluster was handed back to Karpenter.
     pub fn record_handed_back(&self) {
         self.ledger.borrow_mut().summary.is_handed_back = true;
-        self.metrics.count("outrigger_rounds_held_total", &[], 1);
+        self.metrics.count("outrigger_runs_held_total", &[], 1);
         tracing::warn!(
             "skipping run: this cluster was handed back to Karpenter; to take it over again, \
              invoke lifecycle with {{\"cluster\": \"NAME\", \"handBack\": false}}; disable its \
