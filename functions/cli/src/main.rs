@@ -36,6 +36,7 @@ use status::Status;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    use_small_pages();
     match run(arguments().command) {
         Ok(status) => status.into(),
         Err(error) => {
@@ -43,6 +44,17 @@ fn main() -> ExitCode {
             Status::BadInput.into()
         }
     }
+}
+
+/// Keeps the kernel from backing memory with pages of 2 MiB: the allocator sets aside more than is
+/// used, in a part for each thread, and a plan for a thousand pods took 46 to 64 MiB instead of 30
+/// to 34, depending on how its two threads met. It takes a tenth longer for it.
+///
+/// Source: `PR_SET_THP_DISABLE` in <https://man7.org/linux/man-pages/man2/prctl.2.html>
+fn use_small_pages() {
+    // Where it is not known, more memory is taken.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::thread::disable_transparent_huge_pages(true);
 }
 
 /// The arguments; those of kubectl's plugin where that is what the program is called.
