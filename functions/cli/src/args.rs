@@ -306,8 +306,8 @@ pub(crate) struct SettingsArgs {
     /// What happens where minValues cannot be met
     #[arg(long, value_enum, default_value_t = MinValuesPolicyArg::Strict)]
     min_values_policy: MinValuesPolicyArg,
-    /// How much work a plan may take to become cheaper [default: full in simulate and suggest, as
-    /// the functions do; quick elsewhere]
+    /// How much work a plan may take to become cheaper [default: full in simulate, suggest, audit
+    /// and plan --until-stable, as the functions do; quick elsewhere]
     #[arg(long, value_enum)]
     search_effort: Option<SearchEffortArg>,
     /// The cluster's name
@@ -328,7 +328,7 @@ impl SettingsArgs {
         self.settings_with(SearchEffortArg::Quick)
     }
 
-    /// The settings with which the functions are simulated: they search in full.
+    /// The settings with which functions are simulated: they search in full.
     pub(crate) fn settings_of_functions(&self) -> Settings {
         self.settings_with(SearchEffortArg::Full)
     }

@@ -19,15 +19,20 @@ use crate::{html, text};
 
 /// Runs the cluster as it is.
 pub(crate) fn plan(source: &SnapshotArgs, output: OutputFormat) -> Result<Status, CommandError> {
-    let loaded = snapshot_source::load(&SnapshotSource::from(source))?;
+    let loaded = snapshot_source::load(&source_of_functions(source))?;
     answer("plan", &loaded, Vec::new(), source, output)
 }
 
 /// Runs the cluster as if its nodes were NodePools'.
 pub(crate) fn audit(args: &AuditArgs) -> Result<Status, CommandError> {
-    let mut loaded = snapshot_source::load(&SnapshotSource::from(&args.source))?;
+    let mut loaded = snapshot_source::load(&source_of_functions(&args.source))?;
     let assumptions = adopt(&mut loaded.snapshot);
     answer("audit", &loaded, assumptions, &args.source, args.output)
+}
+
+/// The input as the functions would plan it, which are what runs.
+fn source_of_functions(args: &SnapshotArgs) -> SnapshotSource<'_> {
+    SnapshotSource { settings: args.settings.settings_of_functions(), ..SnapshotSource::from(args) }
 }
 
 fn answer(

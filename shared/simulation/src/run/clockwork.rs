@@ -234,7 +234,9 @@ impl Clockwork {
     /// Leaves out all invocations before a moment, which would find nothing to do.
     pub(super) fn skip_to(&mut self, moment: Timestamp) {
         for own in &mut self.schedule {
-            own.due = own.due.max(moment);
+            while own.due < moment {
+                own.due += TICK;
+            }
         }
         for own in &mut self.messages {
             own.visible = own.visible.max(moment);

@@ -4,7 +4,8 @@
 //! would propose once time alone makes a difference, as `consolidateAfter` passes, pods and nodes
 //! come of age, nodes expire, windows of budgets open and close, and NodePools go off. Where it
 //! would propose something, the run goes on at that moment; else the cluster is stable. The minutes
-//! in between, in which every run of a function finds what the last one found, are left out.
+//! in between, in which every run of a function finds what the last one found, are left out, but
+//! for the last few: what time brings about may come a little before it was asked for.
 
 use std::collections::BTreeSet;
 use std::iter::successors;
@@ -36,6 +37,10 @@ const UNCHANGED_FOR: SignedDuration = SignedDuration::from_mins(3);
 const STUCK: SignedDuration = SignedDuration::from_mins(20);
 /// How long after disruption sees pods, claims and changes differently it is asked.
 const A_LITTLE: SignedDuration = SignedDuration::from_mins(1);
+/// What is not left out before a moment at which disruption would propose something: between one
+/// moment that is asked for and the next, pods come of age one by one. It is as long as the steps
+/// in which their ages count, and [`A_LITTLE`].
+const NOT_SKIPPED: SignedDuration = SignedDuration::from_mins(11);
 /// What is left out at once, at least.
 const SKIPPED_MIN: SignedDuration = SignedDuration::from_mins(5);
 /// Windows of one budget that are looked at, and changes of one NodePool's off hours: there are
@@ -99,9 +104,10 @@ impl Simulation {
                     return Ok(Rest { is_stable: true, last_change });
                 };
                 watch.not_before = moment + UNCHANGED_FOR;
-                if moment > now + SKIPPED_MIN {
-                    self.world.change().advance_to(moment);
-                    self.clockwork.skip_to(moment);
+                let from = moment - NOT_SKIPPED;
+                if from > now + SKIPPED_MIN {
+                    self.world.change().advance_to(from);
+                    self.clockwork.skip_to(from);
                     continue;
                 }
             }

@@ -21,6 +21,7 @@ use domain::settings::{SearchEffort, Settings};
 use domain::snapshot::{ClusterObjects, ClusterSnapshot};
 use domain::workload::{DaemonSet, PodTemplate, Workload, WorkloadKind};
 use domain::{SignedDuration, Text, Timestamp};
+use simulation::report::Happening;
 use simulation::scenario::Scenario;
 use simulation::stable::blocker::{self, Blocker, BlockerCost, Kind};
 use simulation::stable::{StableRun, until_stable};
@@ -535,6 +536,31 @@ fn a_pool_that_goes_off_later_by_the_clocks_of_its_zone_is_waited_for() {
     assert!(elapsed > SignedDuration::from_hours(2), "{elapsed}");
     assert!(elapsed < SignedDuration::from_hours(3), "{elapsed}");
     assert_eq!(run.end.objects.nodes.len(), 0);
+}
+
+#[test]
+fn a_move_after_a_pause_takes_place_when_the_functions_would_make_it() {
+    // It does not pay for its evictions before the pods are two hours old.
+    let came = now() - SignedDuration::from_mins(7);
+    let mut cluster = Cluster::new().nodes(&["a"], "r5.xlarge", "on-demand").pool(|pool| {
+        let template = Arc::make_mut(&mut pool.template);
+        template.requirements.retain(|own| &*own.key != label::INSTANCE_TYPE);
+        let types = ["m5.xlarge", "r5.xlarge"].map(Text::from);
+        template.requirements.push(Requirement::is_in(label::INSTANCE_TYPE, types));
+    });
+    for _ in 0..4 {
+        cluster = cluster.pod("web", "a", 700, |pod| {
+            pod.created = Some(came);
+            pod.started = pod.created;
+        });
+    }
+    let run = run(&cluster.0);
+    assert_eq!(run.evictions(), 4);
+    let disrupted = |what: &Happening| matches!(what, Happening::Disrupting { .. });
+    let moved = run.report.timeline.iter().find(|entry| disrupted(&entry.what)).unwrap();
+    let age = moved.at.duration_since(came);
+    let two_hours = SignedDuration::from_hours(2);
+    assert!(age >= two_hours && age < two_hours + SignedDuration::from_mins(2), "{age}");
 }
 
 #[test]
