@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Prints a cluster as `kubectl get -o json` does, in which consolidation has much to save: cluster.py [--nodes 200] [--pods 5000]
+"""Prints a cluster as `kubectl get -o json` does, in which consolidation has much to save:
+cluster.py [--nodes 200] [--pods 5000] [--load 1.0] [--capacity-type spot|on-demand]
 
-Nodes are of seven types, a third of them spot, in three zones. Pods belong to Deployments of some thirty replicas; a third of these is spread
-over zones, an eighth has a PodDisruptionBudget. Five DaemonSets run everywhere. The same arguments print the same cluster.
+Nodes are of seven types, a third of them spot unless all have one capacity type, in three zones. Pods belong to Deployments of some thirty
+replicas; a third of these is spread over zones, an eighth has a PodDisruptionBudget. CPU requests are multiplied by the load. Five DaemonSets
+run everywhere. The same arguments print the same cluster.
 """
 
 import argparse
@@ -28,9 +30,9 @@ def spec(milli, mebibytes, **more):
     return {"containers": [{"name": "main", "image": "example", "resources": {"requests": requests}}], **more}
 
 
-def pool():
+def pool(capacity_types):
     requirements = [
-        {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["spot", "on-demand"]},
+        {"key": "karpenter.sh/capacity-type", "operator": "In", "values": capacity_types},
         {"key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"]},
         {"key": "karpenter.k8s.aws/instance-family", "operator": "In", "values": ["c7i", "m7i", "r7i"]},
     ]
@@ -78,12 +80,15 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--nodes", type=int, default=200)
     parser.add_argument("--pods", type=int, default=5000)
+    parser.add_argument("--load", type=float, default=1.0)
+    parser.add_argument("--capacity-type", choices=["spot", "on-demand"])
     arguments = parser.parse_args()
     draw = random.Random(1)
-    items, names = [pool(), node_class()], []
+    one = arguments.capacity_type
+    items, names = [pool([one] if one else ["spot", "on-demand"]), node_class()], []
     room = {}
     for index in range(arguments.nodes):
-        kind, capacity_type = draw.choice(list(TYPES)), draw.choice(["spot", "on-demand", "on-demand"])
+        kind, capacity_type = draw.choice(list(TYPES)), draw.choice([one] if one else ["spot", "on-demand", "on-demand"])
         both = node(index, kind, ZONES[index % 3], capacity_type)
         items += both
         names.append(both[0]["metadata"]["name"])
@@ -99,7 +104,7 @@ def main():
     placed = 0
     for index in range(-(-arguments.pods // REPLICAS)):
         name = f"app-{index:03}"
-        milli, mebibytes = draw.choice([50, 100, 150, 200, 250]), draw.choice([64, 128, 256, 512])
+        milli, mebibytes = int(arguments.load * draw.choice([50, 100, 150, 200, 250])), draw.choice([64, 128, 256, 512])
         more = {}
         if index % 3 == 0:
             more["topologySpreadConstraints"] = [{"maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "DoNotSchedule",
