@@ -47,7 +47,8 @@ def node_class():
     tags = [{"tags": {"karpenter.sh/discovery": "test"}}]
     return {"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", "metadata": {"name": "default"},
             "spec": {"amiSelectorTerms": [{"alias": "al2023@latest"}], "role": "nodes", "subnetSelectorTerms": tags,
-                     "securityGroupSelectorTerms": tags}}
+                     "securityGroupSelectorTerms": tags},
+            "status": {"subnets": [{"id": f"subnet-{zone[-1]}", "zone": zone} for zone in ZONES]}}
 
 
 def node(index, kind, zone, capacity_type):

@@ -3,9 +3,9 @@
 //! Nothing has changed for a while, and nothing is under way: then it is asked what disruption
 //! would propose once time alone makes a difference, as `consolidateAfter` passes, pods and nodes
 //! come of age, nodes expire, windows of budgets open and close, and NodePools go off. Where it
-//! would propose something, the run goes on at that moment; else the cluster is stable. The minutes
-//! in between, in which every run of a function finds what the last one found, are left out, but
-//! for the last few: what time brings about may come a little before it was asked for.
+//! would propose something, the run goes on up to that moment; else the cluster is stable. Of
+//! pauses of hours, in which every run of a function finds what the last one found, all but the
+//! last minutes are left out.
 
 use std::collections::BTreeSet;
 use std::iter::successors;
@@ -41,8 +41,9 @@ const A_LITTLE: SignedDuration = SignedDuration::from_mins(1);
 /// moment that is asked for and the next, pods come of age one by one. It is as long as the steps
 /// in which their ages count, and [`A_LITTLE`].
 const NOT_SKIPPED: SignedDuration = SignedDuration::from_mins(11);
-/// What is left out at once, at least.
-const SKIPPED_MIN: SignedDuration = SignedDuration::from_mins(5);
+/// What is left out at once, at least. Shorter pauses are lived through: with every run of a
+/// function, chance goes on, and what comes next is what a simulation comes to, second by second.
+const SKIPPED_MIN: SignedDuration = SignedDuration::from_mins(60);
 /// Windows of one budget that are looked at, and changes of one NodePool's off hours: there are
 /// more only where they last for minutes.
 const WINDOWS_MAX: usize = 24;
