@@ -1,6 +1,7 @@
 //! Provisioning that wakes itself every few seconds to check whether pods wait.
 
 use crate::report_text::report_text;
+use crate::small_scenario::SmallScenario;
 use domain::settings::Settings;
 use simulation::report::{Entry, Happening, Report};
 use simulation::scenario::{ProvisioningMode, Scenario};
@@ -13,26 +14,7 @@ const CHECK: i64 = 6;
 const JOIN: i64 = 20;
 
 /// A Deployment that grows by a node's worth of pods at moments that are no multiples of anything.
-const SCENARIO: &str = "
-apiVersion: outrigger.dev/v1alpha1
-kind: Scenario
-metadata: {name: demand-checks}
-spec:
-  duration: 20m
-  seed: 5
-  boot: 40s
-  provisioning: tick
-  timeline:
-  - apply:
-    - apiVersion: karpenter.k8s.aws/v1
-      kind: EC2NodeClass
-      metadata: {name: default}
-      spec:
-        role: nodes
-        amiSelectorTerms: [{alias: al2023@latest}]
-        subnetSelectorTerms: [{tags: {a: b}}]
-        securityGroupSelectorTerms: [{tags: {a: b}}]
-    - apiVersion: karpenter.sh/v1
+const DEMAND: &str = "    - apiVersion: karpenter.sh/v1
       kind: NodePool
       metadata: {name: default}
       spec:
@@ -57,13 +39,17 @@ spec:
   - {at: 417s, scale: {kind: Deployment, namespace: default, name: web, replicas: 4}}
   - {at: 581s, scale: {kind: Deployment, namespace: default, name: web, replicas: 7}}
   - {at: 749s, scale: {kind: Deployment, namespace: default, name: web, replicas: 8}}
-  expect:
-  - pods: {workload: web, running: 8, pending: 0}
-  - nodes: {count: 8}
 ";
 
 fn run(change: impl FnOnce(&mut Scenario)) -> Report {
-    let mut scenario = Scenario::read("demand-checks.yaml", SCENARIO).unwrap();
+    let scenario = SmallScenario {
+        name: "demand-checks",
+        spec: "duration: 20m\nseed: 5\nboot: 40s\nprovisioning: tick",
+        class_annotations: "",
+        objects: DEMAND,
+        expect: "[{pods: {workload: web, running: 8, pending: 0}}, {nodes: {count: 8}}]",
+    };
+    let mut scenario = scenario.read();
     change(&mut scenario);
     simulation::run(scenario, &Settings::default()).unwrap()
 }

@@ -1,5 +1,6 @@
 //! Runs that are left out because they would find nothing to do make no difference to the report.
 
+use crate::small_scenario::SmallScenario;
 use domain::node_pool::ConsolidationPolicy;
 use domain::settings::{FeatureGates, Settings};
 use simulation::day::{self, MORNING};
@@ -40,24 +41,7 @@ fn so_they_are_where_only_empty_nodes_go() {
 }
 
 /// A Deployment that has five replicas more for half an hour, and a schedule that knows it.
-const SCHEDULED: &str = "
-apiVersion: outrigger.dev/v1alpha1
-kind: Scenario
-metadata: {name: scheduled}
-spec:
-  duration: 6h
-  seed: 5
-  timeline:
-  - apply:
-    - apiVersion: karpenter.k8s.aws/v1
-      kind: EC2NodeClass
-      metadata: {name: default}
-      spec:
-        role: nodes
-        amiSelectorTerms: [{alias: al2023@latest}]
-        subnetSelectorTerms: [{tags: {a: b}}]
-        securityGroupSelectorTerms: [{tags: {a: b}}]
-    - apiVersion: karpenter.sh/v1
+const SCHEDULED: &str = "    - apiVersion: karpenter.sh/v1
       kind: NodePool
       metadata: {name: default}
       spec:
@@ -89,5 +73,12 @@ spec:
 
 #[test]
 fn so_they_are_where_a_schedule_wants_capacity_now_and_then() {
-    check(Scenario::read("scheduled", SCHEDULED).unwrap());
+    let scenario = SmallScenario {
+        name: "scheduled",
+        spec: "duration: 6h\nseed: 5",
+        class_annotations: "",
+        objects: SCHEDULED,
+        expect: "[]",
+    };
+    check(scenario.read());
 }

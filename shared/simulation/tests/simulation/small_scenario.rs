@@ -9,7 +9,8 @@ pub(crate) struct SmallScenario<'a> {
     pub(crate) spec: &'a str,
     /// Annotations of the EC2NodeClass, in flow style.
     pub(crate) class_annotations: &'a str,
-    /// Entries of the `apply` list after it, each of lines that begin with four spaces.
+    /// Entries of the `apply` list after it, each of lines that begin with four spaces, and
+    /// steps of the timeline after them, of lines that begin with two.
     pub(crate) objects: &'a str,
     /// Expectations, in flow style.
     pub(crate) expect: &'a str,
