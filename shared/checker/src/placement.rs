@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use domain::label::Labels;
 use domain::plan::Plan;
-use domain::pod::{Pod, PodKey, PodPhase, PodSpec};
+use domain::pod::{Pod, PodKey, PodSpec};
 use domain::snapshot::ClusterSnapshot;
 use domain::workload::PodTemplate;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -45,25 +45,10 @@ fn scheduled_pod(snapshot: &ClusterSnapshot, key: &PodKey) -> Option<Pod> {
         spec: PodSpec::default().into(),
     });
     Some(Pod {
-        key: key.clone(),
         uid: ADDED_BY_SCHEDULE.into(),
-        created: None,
-        deleted: None,
         labels: template.labels,
-        owner: None,
         spec: template.spec,
-        node_name: None,
-        nominated_node_name: None,
-        phase: PodPhase::Pending,
-        started: None,
-        ready: None,
-        marked_unschedulable: false,
-        do_not_disrupt: None,
-        deletion_cost: None,
-        managed_deletion_cost: 0,
-        is_mirror: false,
-        capacity_provisioned: None,
-        virtual_of: None,
+        ..Pod::pending(key.clone())
     })
 }
 

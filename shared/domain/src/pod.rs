@@ -89,6 +89,32 @@ pub struct Pod {
 }
 
 impl Pod {
+    /// A pod that waits for a node and of which nothing but its name is known: it requests nothing,
+    /// and has no uid, owner, labels or times.
+    pub fn pending(key: PodKey) -> Self {
+        Self {
+            key,
+            uid: Text::default(),
+            created: None,
+            deleted: None,
+            labels: Arc::default(),
+            owner: None,
+            spec: Arc::default(),
+            node_name: None,
+            nominated_node_name: None,
+            phase: PodPhase::Pending,
+            started: None,
+            ready: None,
+            marked_unschedulable: false,
+            do_not_disrupt: None,
+            deletion_cost: None,
+            managed_deletion_cost: 0,
+            is_mirror: false,
+            capacity_provisioned: None,
+            virtual_of: None,
+        }
+    }
+
     /// Succeeded or Failed: it takes no room and never runs again.
     pub fn is_terminal(&self) -> bool {
         matches!(self.phase, PodPhase::Succeeded | PodPhase::Failed)

@@ -12,7 +12,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use domain::label::Labels;
 use domain::pod::{ObjectKey, Owner, OwnerKind, Pod, PodPhase, PodSpec};
 use domain::resource::{CPU, MEMORY, NVIDIA_GPU, PODS, Resources};
 use domain::{SignedDuration, Text, Timestamp};
@@ -167,25 +166,9 @@ fn record(recorder: &mut Recorder, task: &Task, event: Event, (at, cut): (i64, &
 impl Task {
     fn pod(&self) -> Pod {
         Pod {
-            key: ObjectKey::new(NAMESPACE, self.name.clone()),
-            uid: "".into(),
-            created: None,
-            deleted: None,
-            labels: Arc::new(Labels::new()),
             owner: Some(Owner { kind: OwnerKind::Job, name: self.name.clone(), uid: "".into() }),
             spec: Arc::new(PodSpec { requests: self.requests.clone(), ..PodSpec::default() }),
-            node_name: None,
-            nominated_node_name: None,
-            phase: PodPhase::Pending,
-            started: None,
-            ready: None,
-            marked_unschedulable: false,
-            do_not_disrupt: None,
-            deletion_cost: None,
-            managed_deletion_cost: 0,
-            is_mirror: false,
-            capacity_provisioned: None,
-            virtual_of: None,
+            ..Pod::pending(ObjectKey::new(NAMESPACE, self.name.clone()))
         }
     }
 }

@@ -23,27 +23,7 @@ pub struct PodBuilder {
 
 /// A pending pod in namespace `default`, without requests, labels, owner and uid.
 pub fn pod(name: impl Into<Text>) -> PodBuilder {
-    let pod = Pod {
-        key: ObjectKey::new("default", name),
-        uid: "".into(),
-        created: None,
-        deleted: None,
-        labels: Arc::default(),
-        owner: None,
-        spec: Arc::default(),
-        node_name: None,
-        nominated_node_name: None,
-        phase: PodPhase::Pending,
-        started: None,
-        ready: None,
-        marked_unschedulable: false,
-        do_not_disrupt: None,
-        deletion_cost: None,
-        managed_deletion_cost: 0,
-        is_mirror: false,
-        capacity_provisioned: None,
-        virtual_of: None,
-    };
+    let pod = Pod::pending(ObjectKey::new("default", name));
     PodBuilder { pod, labels: Labels::new(), spec: PodSpec::default() }
 }
 

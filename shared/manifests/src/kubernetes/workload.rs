@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::pod::{ObjectKey, Owner, OwnerKind, Pod, PodPhase, PodSpec, VolumeUse};
+use domain::pod::{ObjectKey, Owner, OwnerKind, Pod, PodSpec, VolumeUse};
 use domain::pvc_spec::PvcSpec;
 use domain::rollout::RolloutSpec;
 use domain::selector::LabelSelector;
@@ -98,32 +98,18 @@ impl WorkloadObject {
     ///
     /// Its creation time and uid are the caller's to set where the pod is to exist.
     pub fn pod(&self, name: Text) -> Pod {
-        let template = &self.workload.template;
         let owner = Owner {
             kind: owner_kind(self.workload.kind),
             name: self.workload.key.name.clone(),
             uid: self.uid.clone(),
         };
         Pod {
-            spec: self.pod_spec(&name),
-            key: ObjectKey { namespace: self.workload.key.namespace.clone(), name },
-            uid: Text::default(),
-            created: None,
-            deleted: None,
-            labels: template.labels.clone(),
+            labels: self.workload.template.labels.clone(),
             owner: Some(owner),
-            node_name: None,
-            nominated_node_name: None,
-            phase: PodPhase::Pending,
-            started: None,
-            ready: None,
-            marked_unschedulable: false,
+            spec: self.pod_spec(&name),
             do_not_disrupt: self.traits.do_not_disrupt,
             deletion_cost: self.traits.deletion_cost,
-            managed_deletion_cost: 0,
-            is_mirror: false,
-            capacity_provisioned: None,
-            virtual_of: None,
+            ..Pod::pending(ObjectKey { namespace: self.workload.key.namespace.clone(), name })
         }
     }
 

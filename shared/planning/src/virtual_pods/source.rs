@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use domain::Text;
-use domain::pod::{ObjectKey, Pod, PodKey, PodPhase, PodSpec, VirtualPodSource};
+use domain::pod::{ObjectKey, Pod, PodKey, PodSpec, VirtualPodSource};
 use domain::snapshot::ClusterSnapshot;
 use domain::workload::{PodTemplate, Workload, WorkloadKind};
 
@@ -55,29 +55,13 @@ impl Source<'_> {
     }
 
     fn pod(&self, template: &PodTemplate, spec: &Arc<PodSpec>, index: i64) -> Pod {
+        let name = format!("{}-{}-{index}", self.prefix, self.key.name);
         Pod {
-            key: PodKey::new(
-                self.key.namespace.clone(),
-                format!("{}-{}-{index}", self.prefix, self.key.name),
-            ),
             uid: format!("{}-{index}", self.uid).into(),
-            created: None,
-            deleted: None,
             labels: template.labels.clone(),
-            owner: None,
             spec: spec.clone(),
-            node_name: None,
-            nominated_node_name: None,
-            phase: PodPhase::Pending,
-            started: None,
-            ready: None,
-            marked_unschedulable: false,
-            do_not_disrupt: None,
-            deletion_cost: None,
-            managed_deletion_cost: 0,
-            is_mirror: false,
-            capacity_provisioned: None,
             virtual_of: Some(self.of.clone()),
+            ..Pod::pending(PodKey::new(self.key.namespace.clone(), name))
         }
     }
 }

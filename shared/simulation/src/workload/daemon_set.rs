@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use domain::Text;
 use domain::node::Node;
-use domain::pod::{NodeSelectorTerm, ObjectKey, Owner, OwnerKind, Pod, PodPhase, PodSpec};
+use domain::pod::{NodeSelectorTerm, ObjectKey, Owner, OwnerKind, Pod, PodSpec};
 use domain::requirement::Requirement;
 use domain::taint::{TaintEffect, tolerated};
 use manifests::DaemonSetObject;
@@ -114,11 +114,8 @@ fn target(pod: &Pod) -> Option<&Text> {
 fn create(world: &mut World, object: &DaemonSetObject, node: &Text) {
     let DaemonSetObject { daemon_set: set, uid, deleted: _, priority: _, traits } = object;
     let suffix = world.seed.draw("daemon", &format!("{} {node}", set.key)).name_suffix(5);
+    let name = format!("{}-{suffix}", set.key.name);
     world.create_pod(Pod {
-        key: ObjectKey::new(set.key.namespace.clone(), format!("{}-{suffix}", set.key.name)),
-        uid: "".into(),
-        created: None,
-        deleted: None,
         labels: set.template.labels.clone(),
         owner: Some(Owner {
             kind: OwnerKind::DaemonSet,
@@ -126,18 +123,9 @@ fn create(world: &mut World, object: &DaemonSetObject, node: &Text) {
             uid: uid.clone(),
         }),
         spec: Arc::new(pinned(&set.template.spec, node)),
-        node_name: None,
-        nominated_node_name: None,
-        phase: PodPhase::Pending,
-        started: None,
-        ready: None,
-        marked_unschedulable: false,
         do_not_disrupt: traits.do_not_disrupt,
         deletion_cost: traits.deletion_cost,
-        managed_deletion_cost: 0,
-        is_mirror: false,
-        capacity_provisioned: None,
-        virtual_of: None,
+        ..Pod::pending(ObjectKey::new(set.key.namespace.clone(), name))
     });
 }
 
