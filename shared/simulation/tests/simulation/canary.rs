@@ -1,6 +1,7 @@
 //! Decisions that are wrong on purpose: each must be caught, or the invariants watch nothing.
 
 use crate::report_text::report_text;
+use crate::small_scenario::SmallScenario;
 use controllers::core::Core;
 use domain::label;
 use domain::money::UsdPerHour;
@@ -12,24 +13,7 @@ use simulation::invariant::Violation;
 use simulation::report::Report;
 use simulation::scenario::Scenario;
 
-/// Two pods on a node each, of a pool that must not go over 4 cores.
-const SCENARIO: &str = "
-apiVersion: outrigger.dev/v1alpha1
-kind: Scenario
-metadata: {name: canary}
-spec:
-  duration: 6m
-  timeline:
-  - apply:
-    - apiVersion: karpenter.k8s.aws/v1
-      kind: EC2NodeClass
-      metadata: {name: default}
-      spec:
-        amiSelectorTerms: [{alias: al2023@latest}]
-        role: nodes
-        subnetSelectorTerms: [{tags: {a: b}}]
-        securityGroupSelectorTerms: [{tags: {a: b}}]
-    - apiVersion: karpenter.sh/v1
+const POOL_AND_PODS: &str = "    - apiVersion: karpenter.sh/v1
       kind: NodePool
       metadata: {name: default}
       spec:
@@ -39,7 +23,7 @@ spec:
             nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
             requirements:
             - {key: node.kubernetes.io/instance-type, operator: In, values: [m5.large]}
-        disruption: {consolidateAfter: 5m, budgets: [{nodes: \"0\"}]}
+        disruption: {consolidateAfter: 5m, budgets: [{nodes: '0'}]}
     - apiVersion: apps/v1
       kind: Deployment
       metadata: {name: web}
@@ -49,14 +33,25 @@ spec:
         template:
           metadata:
             labels: {app: web}
-            annotations: {karpenter.sh/do-not-disrupt: \"true\"}
+            annotations: {karpenter.sh/do-not-disrupt: 'true'}
           spec:
             containers: [{name: c, image: x, resources: {requests: {cpu: 1500m}}}]
 ";
 
+/// Two pods on a node each, of a pool that must not go over 4 cores.
+fn scenario() -> Scenario {
+    let scenario = SmallScenario {
+        name: "canary",
+        spec: "duration: 6m",
+        class_annotations: "",
+        objects: POOL_AND_PODS,
+        expect: "[]",
+    };
+    scenario.read()
+}
+
 fn run(core: Core) -> Report {
-    let scenario = Scenario::read("canary.yaml", SCENARIO).unwrap();
-    simulation::run_with(scenario, &Settings::default(), core).unwrap()
+    simulation::run_with(scenario(), &Settings::default(), core).unwrap()
 }
 
 #[track_caller]

@@ -8,105 +8,63 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::report_text::report_text;
+use crate::small_scenario::{SmallScenario, catalog, deployment, guard, instance_type};
 use domain::settings::Settings;
 use simulation::report::{Happening, Report};
 use simulation::scenario::Scenario;
+
+const POOL: &str = "    - apiVersion: karpenter.sh/v1
+      kind: NodePool
+      metadata: {name: default}
+      spec:
+        template:
+          spec:
+            nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+            requirements: [{key: karpenter.sh/capacity-type, operator: Exists}]
+        disruption: {consolidateAfter: 30s}
+";
+
+const TIMELINE: &str = "  - at: 5m
+    interrupt: {count: 1}
+  - at: 11m
+    scale: {kind: Deployment, name: big, replicas: 0}
+  - at: 20m
+    scale: {kind: Deployment, name: lone, replicas: 0}
+";
 
 /// Everything that functions do, once each: nodes are launched for three pods, one of which is
 /// guarded; one instance is taken back; a node that has become too large is replaced; one that is
 /// empty goes.
 fn scenario(after_call: u64) -> Scenario {
-    let text = format!(
-        "
-apiVersion: outrigger.dev/v1alpha1
-kind: Scenario
-metadata: {{name: crash}}
-spec:
-  start: 2026-01-05T09:00:00Z
-  duration: 30m
-  seed: 3
-  faults: {{crashAfterCall: {after_call}}}
-  catalog:
-    apiVersion: outrigger.dev/v1alpha1
-    kind: InstanceCatalog
-    metadata: {{name: two-types}}
-    spec:
-      region: us-east-1
-      instanceTypes:
-{}{}  timeline:
-  - apply:
-    - apiVersion: karpenter.k8s.aws/v1
-      kind: EC2NodeClass
-      metadata: {{name: default}}
-      spec:
-        amiSelectorTerms: [{{alias: al2023@latest}}]
-        role: nodes
-        subnetSelectorTerms: [{{tags: {{a: b}}}}]
-        securityGroupSelectorTerms: [{{tags: {{a: b}}}}]
-    - apiVersion: karpenter.sh/v1
-      kind: NodePool
-      metadata: {{name: default}}
-      spec:
-        template:
-          spec:
-            nodeClassRef: {{group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}}
-            requirements: [{{key: karpenter.sh/capacity-type, operator: Exists}}]
-        disruption: {{consolidateAfter: 30s}}
-    - apiVersion: policy/v1
-      kind: PodDisruptionBudget
-      metadata: {{name: small}}
-      spec: {{maxUnavailable: 1, selector: {{matchLabels: {{app: small}}}}}}
-{}{}{}  - at: 5m
-    interrupt: {{count: 1}}
-  - at: 11m
-    scale: {{kind: Deployment, name: big, replicas: 0}}
-  - at: 20m
-    scale: {{kind: Deployment, name: lone, replicas: 0}}
-  expect:
-  - pods: {{running: 1, pending: 0}}
-  - nodes: {{count: 1, instanceType: small}}
-  - unplacedSeconds: {{max: 300}}
-",
-        instance_type("small", 2, 0.05),
-        instance_type("large", 8, 0.2),
-        deployment("small", 1200),
-        deployment("big", 5500),
-        deployment("lone", 7000),
-    );
-    Scenario::read("crash.yaml", &text).unwrap()
-}
-
-fn instance_type(name: &str, cores: u32, price: f64) -> String {
-    format!(
-        "      - name: {name}
-        architecture: amd64
-        operatingSystems: [linux]
-        capacity: {{cpu: '{cores}', memory: {}Gi, pods: '50'}}
-        allocatable: {{cpu: '{cores}', memory: {}Gi, pods: '50'}}
-        offerings:
-        - {{zone: us-east-1a, capacityType: on-demand, hourlyUsd: {price}, available: true}}
-        - {{zone: us-east-1b, capacityType: on-demand, hourlyUsd: {}, available: true}}
-",
-        cores * 4,
-        cores * 4,
-        price + 0.01
-    )
-}
-
-fn deployment(name: &str, cpu: u32) -> String {
-    format!(
-        "    - apiVersion: apps/v1
-      kind: Deployment
-      metadata: {{name: {name}}}
-      spec:
-        replicas: 1
-        selector: {{matchLabels: {{app: {name}}}}}
-        template:
-          metadata: {{labels: {{app: {name}}}}}
-          spec:
-            containers: [{{name: c, image: x, resources: {{requests: {{cpu: {cpu}m, memory: 1Gi}}}}}}]
-"
-    )
+    let sold = |name, cpus, price| {
+        let zones = [("us-east-1a", price), ("us-east-1b", price + 0.01)];
+        instance_type(name, [cpus, cpus * 4, 50], "on-demand", &zones)
+    };
+    let types = [sold("small", 2, 0.05), sold("large", 8, 0.2)];
+    let objects = [
+        POOL.to_owned(),
+        guard("small"),
+        deployment("small", 1, 1200),
+        deployment("big", 1, 5500),
+        deployment("lone", 1, 7000),
+        TIMELINE.to_owned(),
+    ];
+    let scenario = SmallScenario {
+        name: "crash",
+        spec: &format!(
+            "start: 2026-01-05T09:00:00Z
+             duration: 30m
+             seed: 3
+             faults: {{crashAfterCall: {after_call}}}
+             {}",
+            catalog(&types)
+        ),
+        class_annotations: "",
+        objects: &objects.concat(),
+        expect: "[{pods: {running: 1, pending: 0}}, {nodes: {count: 1, instanceType: small}}, \
+                 {unplacedSeconds: {max: 300}}]",
+    };
+    scenario.read()
 }
 
 fn run(after_call: u64) -> Report {

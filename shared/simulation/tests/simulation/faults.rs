@@ -3,6 +3,7 @@
 //! runs.
 
 use crate::report_text::report_text;
+use crate::small_scenario::{SmallScenario, deployment, guard};
 use domain::settings::Settings;
 use simulation::invariant::Violation;
 use simulation::report::{ExpectationOutcome, Happening, Report};
@@ -10,90 +11,52 @@ use simulation::scenario::Scenario;
 
 const SEEDS: u64 = 3;
 
-/// Four Deployments of six replicas, each with larger requests than the one before.
-fn deployments() -> String {
-    let deployments: Vec<String> = (0..4)
-        .map(|index| {
-            format!(
-                "    - apiVersion: apps/v1
-      kind: Deployment
-      metadata: {{name: web-{index}}}
-      spec:
-        replicas: 6
-        selector: {{matchLabels: {{app: web-{index}}}}}
-        template:
-          metadata: {{labels: {{app: web-{index}}}}}
-          spec:
-            containers:
-            - {{name: c, image: x, resources: {{requests: {{cpu: {cpu}m, memory: 1Gi}}}}}}
-",
-                cpu = 400 + 500 * index
-            )
-        })
-        .collect();
-    deployments.concat()
-}
-
-/// Forty pods of four Deployments, one guarded by a budget, on spot and on-demand.
-fn scenario(faults: &str) -> String {
-    let deployments = deployments();
-    format!(
-        "apiVersion: outrigger.dev/v1alpha1
-kind: Scenario
-metadata: {{name: faults}}
-spec:
-  duration: 40m
-  {faults}
-  timeline:
-  - apply:
-    - apiVersion: karpenter.k8s.aws/v1
-      kind: EC2NodeClass
-      metadata: {{name: default}}
-      spec:
-        amiSelectorTerms: [{{alias: al2023@latest}}]
-        role: nodes
-        subnetSelectorTerms: [{{tags: {{a: b}}}}]
-        securityGroupSelectorTerms: [{{tags: {{a: b}}}}]
-    - apiVersion: karpenter.sh/v1
+const POOL: &str = "    - apiVersion: karpenter.sh/v1
       kind: NodePool
-      metadata: {{name: default}}
+      metadata: {name: default}
       spec:
-        limits: {{cpu: 200}}
+        limits: {cpu: 200}
         template:
           spec:
-            nodeClassRef: {{group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}}
+            nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
             requirements:
-            - {{key: karpenter.sh/capacity-type, operator: In, values: [spot, on-demand]}}
-            - {{key: karpenter.k8s.aws/instance-family, operator: In, values: [c5, m5, r5]}}
-        disruption: {{consolidateAfter: 30s, budgets: [{{nodes: \"1\"}}]}}
-    - apiVersion: policy/v1
-      kind: PodDisruptionBudget
-      metadata: {{name: web-1}}
-      spec: {{maxUnavailable: 1, selector: {{matchLabels: {{app: web-1}}}}}}
-{deployments}
-  - at: 4m
-    interrupt: {{count: 1}}
+            - {key: karpenter.sh/capacity-type, operator: In, values: [spot, on-demand]}
+            - {key: karpenter.k8s.aws/instance-family, operator: In, values: [c5, m5, r5]}
+        disruption: {consolidateAfter: 30s, budgets: [{nodes: '1'}]}
+";
+
+const TIMELINE: &str = "  - at: 4m
+    interrupt: {count: 1}
   - at: 9m
-    scale: {{kind: Deployment, name: web-3, replicas: 1}}
+    scale: {kind: Deployment, name: web-3, replicas: 1}
   - at: 12m
-    outOfCapacity: {{cheapest: 4, for: 5m}}
+    outOfCapacity: {cheapest: 4, for: 5m}
   - at: 13m
-    scale: {{kind: Deployment, name: web-2, replicas: 12}}
+    scale: {kind: Deployment, name: web-2, replicas: 12}
   - at: 20m
-    interrupt: {{count: 1}}
+    interrupt: {count: 1}
   - at: 25m
-    scale: {{kind: Deployment, name: web-2, replicas: 2}}
-  expect:
-  - pods: {{pending: 0, running: 15}}
-  - unplacedSeconds: {{max: 300}}
-  - withoutHomeSeconds: {{max: 90}}
-"
-    )
+    scale: {kind: Deployment, name: web-2, replicas: 2}
+";
+
+/// Twenty-four pods of four Deployments, each with larger requests than the one before and one
+/// guarded by a budget, on spot and on-demand.
+fn scenario(faults: &str) -> Scenario {
+    let deployments = (0..4).map(|index| deployment(&format!("web-{index}"), 6, 400 + 500 * index));
+    let deployments = deployments.collect::<Vec<_>>().concat();
+    let scenario = SmallScenario {
+        name: "faults",
+        spec: &format!("duration: 40m\n{faults}"),
+        class_annotations: "",
+        objects: &[POOL, &guard("web-1"), &deployments, TIMELINE].concat(),
+        expect: "[{pods: {pending: 0, running: 15}}, {unplacedSeconds: {max: 300}}, \
+                 {withoutHomeSeconds: {max: 90}}]",
+    };
+    scenario.read()
 }
 
-fn run(text: &str, seed: u64) -> Report {
-    let mut scenario = Scenario::read("faults.yaml", text).unwrap();
-    scenario.seed = seed;
+fn run(faults: &str, seed: u64) -> Report {
+    let scenario = Scenario { seed, ..scenario(faults) };
     simulation::run(scenario, &Settings::default()).unwrap()
 }
 
@@ -109,9 +72,8 @@ fn is_sound(report: &Report) -> bool {
 
 #[track_caller]
 fn holds_for_every_seed(faults: &str) {
-    let text = scenario(faults);
     for seed in 0..SEEDS {
-        let report = run(&text, seed);
+        let report = run(faults, seed);
         assert!(is_sound(&report), "seed {seed}: {}", report_text(&report));
     }
 }
@@ -133,7 +95,7 @@ fn lost_answers_and_failed_launches_are_made_good() {
 
 #[test]
 fn faults_are_really_injected() {
-    let report = run(&scenario("faults: {throttledPerMille: 100}"), 1);
+    let report = run("faults: {throttledPerMille: 100}", 1);
     let is_fault = |entry: &&simulation::report::Entry| matches!(entry.what, Happening::Fault(_));
     assert!(report.timeline.iter().filter(is_fault).count() > 5);
 }

@@ -2,30 +2,13 @@
 //! for it, and the functions go on as if nothing had happened.
 
 use crate::report_text::report_text;
+use crate::small_scenario::{SmallScenario, deployment};
 use domain::settings::Settings;
 use domain::{SignedDuration, Timestamp};
 use simulation::report::{Entry, Happening, Report};
 use simulation::scenario::Scenario;
 
-/// A hundred pods, each of which fills a node, from ten o'clock on. At noon the table is emptied;
-/// three ticks later half of the pods go.
-const SCENARIO: &str = r#"apiVersion: outrigger.dev/v1alpha1
-kind: Scenario
-metadata: {name: lost-records}
-spec:
-  start: 2026-01-05T11:30:00Z
-  duration: 60m
-  timeline:
-  - apply:
-    - apiVersion: karpenter.k8s.aws/v1
-      kind: EC2NodeClass
-      metadata: {name: default}
-      spec:
-        amiSelectorTerms: [{alias: al2023@latest}]
-        role: nodes
-        subnetSelectorTerms: [{tags: {a: b}}]
-        securityGroupSelectorTerms: [{tags: {a: b}}]
-    - apiVersion: karpenter.sh/v1
+const POOL: &str = "    - apiVersion: karpenter.sh/v1
       kind: NodePool
       metadata: {name: default}
       spec:
@@ -34,32 +17,33 @@ spec:
             nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
             requirements:
             - {key: node.kubernetes.io/instance-type, operator: In, values: [m5.large]}
-        disruption: {consolidateAfter: 30s, budgets: [{nodes: "100%"}]}
-    - apiVersion: apps/v1
-      kind: Deployment
-      metadata: {name: web}
-      spec:
-        replicas: 100
-        selector: {matchLabels: {app: web}}
-        template:
-          metadata: {labels: {app: web}}
-          spec:
-            containers:
-            - {name: c, image: x, resources: {requests: {cpu: 1500m, memory: 1Gi}}}
-  - at: 30m
+        disruption: {consolidateAfter: 30s, budgets: [{nodes: 100%}]}
+";
+
+const TIMELINE: &str = "  - at: 30m
     loseRecords: {}
   - at: 33m
     scale: {kind: Deployment, name: web, replicas: 50}
-  expect:
-  - {at: 30m, nodes: {count: 100}}
-  - {at: 33m, nodes: {count: 100}}
-  - {at: 32m, pods: {running: 100, pending: 0}}
-  - {nodes: {count: 50}}
-  - pods: {running: 50, pending: 0}
-"#;
+";
+
+/// A hundred pods, each of which fills a node, from half past eleven on. At noon the table is
+/// emptied; three ticks later half of the pods go.
+fn scenario() -> Scenario {
+    let scenario = SmallScenario {
+        name: "lost-records",
+        spec: "start: 2026-01-05T11:30:00Z
+               duration: 60m",
+        class_annotations: "",
+        objects: &[POOL, &deployment("web", 100, 1500), TIMELINE].concat(),
+        expect: "[{at: 30m, nodes: {count: 100}}, {at: 33m, nodes: {count: 100}}, \
+                 {at: 32m, pods: {running: 100, pending: 0}}, {nodes: {count: 50}}, \
+                 {pods: {running: 50, pending: 0}}]",
+    };
+    scenario.read()
+}
 
 fn run() -> Report {
-    let scenario = Scenario::read("lost-records.yaml", SCENARIO).unwrap();
+    let scenario = scenario();
     simulation::run(scenario, &Settings::default()).unwrap()
 }
 

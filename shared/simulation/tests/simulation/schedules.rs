@@ -1,29 +1,12 @@
 //! PrewarmSchedules that scale their workloads, from the functions down to the pods.
 
 use crate::report_text::report_text;
+use crate::small_scenario::SmallScenario;
 use domain::settings::Settings;
 use simulation::report::Report;
 use simulation::scenario::{ProvisioningMode, Scenario};
 
-/// Five replicas from the 10th until the 20th minute; without any by the 40th.
-const SCENARIO: &str = "
-apiVersion: outrigger.dev/v1alpha1
-kind: Scenario
-metadata: {name: schedule}
-spec:
-  duration: 40m
-  seed: 3
-  timeline:
-  - apply:
-    - apiVersion: karpenter.k8s.aws/v1
-      kind: EC2NodeClass
-      metadata: {name: default}
-      spec:
-        role: nodes
-        amiSelectorTerms: [{alias: al2023@latest}]
-        subnetSelectorTerms: [{tags: {a: b}}]
-        securityGroupSelectorTerms: [{tags: {a: b}}]
-    - apiVersion: karpenter.sh/v1
+const OBJECTS: &str = "    - apiVersion: karpenter.sh/v1
       kind: NodePool
       metadata: {name: default}
       spec:
@@ -50,17 +33,26 @@ spec:
         triggers:
         - type: cron
           metadata: {timezone: UTC, start: 10 * * * *, end: 20 * * * *, desiredReplicas: '5'}
-  expect:
-  - {at: 9m50s, pods: {workload: web, running: 0}}
-  - {at: 9m50s, nodes: {min: 1}}
-  - {at: 11m10s, pods: {workload: web, running: 5, pending: 0}}
-  - {at: 24m50s, pods: {workload: web, running: 5}}
-  - {at: 27m, pods: {workload: web, running: 0}}
-  - nodes: {count: 0}
 ";
 
+/// Five replicas from the 10th until the 20th minute; without any by the 40th.
+fn scenario() -> Scenario {
+    let scenario = SmallScenario {
+        name: "schedule",
+        spec: "duration: 40m
+               seed: 3",
+        class_annotations: "",
+        objects: OBJECTS,
+        expect: "[{at: 9m50s, pods: {workload: web, running: 0}}, {at: 9m50s, nodes: {min: 1}}, \
+                 {at: 11m10s, pods: {workload: web, running: 5, pending: 0}}, \
+                 {at: 24m50s, pods: {workload: web, running: 5}}, \
+                 {at: 27m, pods: {workload: web, running: 0}}, {nodes: {count: 0}}]",
+    };
+    scenario.read()
+}
+
 fn run(change: impl FnOnce(&mut Scenario)) -> Report {
-    let mut scenario = Scenario::read("schedule.yaml", SCENARIO).unwrap();
+    let mut scenario = scenario();
     change(&mut scenario);
     simulation::run(scenario, &Settings::default()).unwrap()
 }

@@ -44,3 +44,64 @@ spec:
         Scenario::read("scenario.yaml", &text).unwrap()
     }
 }
+
+/// A Deployment as an entry of [`SmallScenario::objects`], whose pods request so many millicores
+/// and 1 GiB.
+pub(crate) fn deployment(name: &str, replicas: u32, cpu_millis: u32) -> String {
+    let requests = format!("{{cpu: {cpu_millis}m, memory: 1Gi}}");
+    format!(
+        "    - apiVersion: apps/v1
+      kind: Deployment
+      metadata: {{name: {name}}}
+      spec:
+        replicas: {replicas}
+        selector: {{matchLabels: {{app: {name}}}}}
+        template:
+          metadata: {{labels: {{app: {name}}}}}
+          spec: {{containers: [{{name: c, image: x, resources: {{requests: {requests}}}}}]}}
+"
+    )
+}
+
+/// A PodDisruptionBudget as an entry of [`SmallScenario::objects`], that lets go of one pod of a
+/// Deployment at a time.
+pub(crate) fn guard(deployment: &str) -> String {
+    format!(
+        "    - apiVersion: policy/v1
+      kind: PodDisruptionBudget
+      metadata: {{name: {deployment}}}
+      spec: {{maxUnavailable: 1, selector: {{matchLabels: {{app: {deployment}}}}}}}
+"
+    )
+}
+
+/// An InstanceCatalog of these types as an entry of [`SmallScenario::spec`].
+pub(crate) fn catalog(types: &[String]) -> String {
+    format!(
+        "catalog: {{apiVersion: outrigger.dev/v1alpha1, kind: InstanceCatalog, metadata: {{name: \
+         small}}, spec: {{region: us-east-1, instanceTypes: [{}]}}}}",
+        types.join(", ")
+    )
+}
+
+/// An instance type of a [`catalog`], of which pods may use all, sold in these zones at these
+/// dollars per hour.
+pub(crate) fn instance_type(
+    name: &str,
+    [cpus, memory_gib, pods]: [u32; 3],
+    capacity_type: &str,
+    zones: &[(&str, f64)],
+) -> String {
+    let resources = format!("{{cpu: '{cpus}', memory: {memory_gib}Gi, pods: '{pods}'}}");
+    let offering = |(zone, price): &(&str, f64)| {
+        format!(
+            "{{zone: {zone}, capacityType: {capacity_type}, hourlyUsd: {price}, available: true}}"
+        )
+    };
+    let offerings: Vec<String> = zones.iter().map(offering).collect();
+    format!(
+        "{{name: {name}, architecture: amd64, operatingSystems: [linux], capacity: {resources}, \
+         allocatable: {resources}, offerings: [{}]}}",
+        offerings.join(", ")
+    )
+}

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex};
 
 use crate::report_text::report_text;
+use crate::small_scenario::{SmallScenario, deployment};
 use catalog::CatalogOptions;
 use domain::SignedDuration;
 use domain::instance_type::{InstanceType, InstanceTypes};
@@ -37,50 +38,26 @@ const SIZES: [&str; 2] = ["large", "xlarge"];
 const REPEATING: &str = "{answersLostPerMille: 200, crashesPerMille: 2, \
                          eventsDoubledPerMille: 50, callMillisMax: 50}";
 
-/// Three Deployments of five replicas, each with larger requests than the one before.
-fn deployments() -> String {
-    (0..3)
-        .map(|index| {
-            format!(
-                "    - apiVersion: apps/v1
-      kind: Deployment
-      metadata: {{name: web-{index}}}
-      spec:
-        replicas: 5
-        selector: {{matchLabels: {{app: web-{index}}}}}
-        template:
-          metadata: {{labels: {{app: web-{index}}}}}
-          spec:
-            containers:
-            - {{name: c, image: x, resources: {{requests: {{cpu: {cpu}m, memory: 1Gi}}}}}}
-",
-                cpu = 500 + 600 * index
-            )
-        })
-        .collect::<Vec<String>>()
-        .concat()
-}
+/// What happens to them.
+const TIMELINE: &str = "  - at: 7m
+    scale: {kind: Deployment, name: web-2, replicas: 10}
+  - at: 12m
+    interrupt: {count: 1}
+  - at: 15m
+    outOfCapacity: {cheapest: 4, for: 5m}
+  - at: 16m
+    scale: {kind: Deployment, name: web-1, replicas: 12}
+  - at: 22m
+    scale: {kind: Deployment, name: web-2, replicas: 2}
+  - at: 28m
+    scale: {kind: Deployment, name: web-0, replicas: 14}
+";
 
-/// Three Deployments that grow and shrink; spot instances are taken back, capacity runs out.
+/// Three Deployments, each with larger requests than the one before, grow and shrink; spot
+/// instances are taken back, capacity runs out.
 fn scenario(seed: u64, ec2: Ec2Behaviour) -> Scenario {
-    let text = format!(
-        "apiVersion: outrigger.dev/v1alpha1
-kind: Scenario
-metadata: {{name: strict}}
-spec:
-  duration: 45m
-  faults: {REPEATING}
-  timeline:
-  - apply:
-    - apiVersion: karpenter.k8s.aws/v1
-      kind: EC2NodeClass
-      metadata: {{name: default}}
-      spec:
-        amiSelectorTerms: [{{alias: al2023@latest}}]
-        role: nodes
-        subnetSelectorTerms: [{{tags: {{a: b}}}}]
-        securityGroupSelectorTerms: [{{tags: {{a: b}}}}]
-    - apiVersion: karpenter.sh/v1
+    let pool = format!(
+        "    - apiVersion: karpenter.sh/v1
       kind: NodePool
       metadata: {{name: default}}
       spec:
@@ -91,28 +68,20 @@ spec:
             - {{key: karpenter.sh/capacity-type, operator: In, values: [spot, on-demand]}}
             - {{key: karpenter.k8s.aws/instance-family, operator: In, values: [{families}]}}
             - {{key: karpenter.k8s.aws/instance-size, operator: In, values: [{sizes}]}}
-        disruption: {{consolidateAfter: 30s, budgets: [{{nodes: \"2\"}}]}}
-{}
-  - at: 7m
-    scale: {{kind: Deployment, name: web-2, replicas: 10}}
-  - at: 12m
-    interrupt: {{count: 1}}
-  - at: 15m
-    outOfCapacity: {{cheapest: 4, for: 5m}}
-  - at: 16m
-    scale: {{kind: Deployment, name: web-1, replicas: 12}}
-  - at: 22m
-    scale: {{kind: Deployment, name: web-2, replicas: 2}}
-  - at: 28m
-    scale: {{kind: Deployment, name: web-0, replicas: 14}}
-  expect:
-  - pods: {{pending: 0, running: 28}}
+        disruption: {{consolidateAfter: 30s, budgets: [{{nodes: '2'}}]}}
 ",
-        deployments(),
         families = FAMILIES.join(", "),
         sizes = SIZES.join(", "),
     );
-    let scenario = Scenario::read("strict.yaml", &text).unwrap();
+    let deployments = (0..3).map(|index| deployment(&format!("web-{index}"), 5, 500 + 600 * index));
+    let scenario = SmallScenario {
+        name: "strict",
+        spec: &format!("duration: 45m\nfaults: {REPEATING}"),
+        class_annotations: "",
+        objects: &[pool, deployments.collect::<Vec<_>>().concat(), TIMELINE.to_owned()].concat(),
+        expect: "[{pods: {pending: 0, running: 28}}]",
+    };
+    let scenario = scenario.read();
     let catalog = CatalogChoice::Given(Box::new(SOLD.clone()));
     Scenario { seed, ec2, catalog, ..scenario }
 }
