@@ -5,6 +5,7 @@
 //! `manifests` (Kubernetes objects) and in the adapters; they turn into these types at the door and
 //! nothing further in ever sees a string that could be malformed.
 
+pub mod account_id;
 pub mod address_ledger;
 pub mod addresses;
 pub mod budget;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use controllers::ports::{ErrorKind, PortError};
+use domain::account_id::without_account_ids;
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, StatusCode};
 use serde::Deserialize;
@@ -79,7 +80,7 @@ impl Refusal {
         Self {
             code,
             reason: status.reason,
-            message: without_account_ids(&status.message),
+            message: without_account_ids(&status.message).into_owned(),
             causes: status.details.causes.into_iter().map(|cause| cause.reason).collect(),
             retry_after: in_header.or(in_body).map(Duration::from_secs),
         }
@@ -179,23 +180,6 @@ pub(crate) fn shown(error: &dyn std::error::Error) -> String {
     shown
 }
 
-/// Redacts everything in the form of an AWS account id: twelve digits.
-fn without_account_ids(message: &str) -> String {
-    const ID_DIGITS: usize = 12;
-    let mut shown = String::with_capacity(message.len());
-    let mut rest = message;
-    while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
-        let (before, from) = rest.split_at(start);
-        let end = from.find(|c: char| !c.is_ascii_digit()).unwrap_or(from.len());
-        let (digits, after) = from.split_at(end);
-        shown.push_str(before);
-        shown.push_str(if digits.len() == ID_DIGITS { "(account)" } else { digits });
-        rest = after;
-    }
-    shown.push_str(rest);
-    shown
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -229,7 +213,7 @@ mod tests {
         let error = as_error(403, "denied: owner 123456789012 is not 12345");
         assert_eq!(
             error.to_string(),
-            "patch nodes n1: not allowed: denied: owner (account) is not 12345"
+            "patch nodes n1: not allowed: denied: owner ACCOUNT is not 12345"
         );
     }
 
