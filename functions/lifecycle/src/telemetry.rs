@@ -77,7 +77,7 @@ pub(crate) fn record_report(telemetry: &Telemetry, report: &LifecycleReport) {
             Orphan::Node(name) => tracing::info!(%name, "orphaned Node released"),
         }
     }
-    for (claim, end) in &report.gone {
+    for (claim, end) in &report.instance_ends {
         tracing::warn!(%claim, why = %end, "instance is gone");
     }
     telemetry.record_held_back(report.held_back.as_ref());

@@ -6,7 +6,7 @@
 
 mod adoption;
 mod ending;
-mod gone;
+mod instance_ends;
 mod joining;
 mod orphans;
 mod ownership;
@@ -50,7 +50,7 @@ use crate::steps::planned_pods::BoundPods;
 use crate::steps::reservation::is_expiring;
 use crate::steps::snapshot::ClusterState;
 
-use gone::{GoneInstance, instance_of};
+use instance_ends::{EndedInstance, ended_instance};
 pub use report::{Change, ClaimChange, HeldOrphans, LifecycleReport, Orphan, WhyHeld};
 
 /// Requeue interval after records were rebuilt: their claims may have work waiting.
@@ -130,7 +130,7 @@ pub(crate) async fn advance_under<P: Ports>(
         terminations_left: admission.fuses.terminations(&tally.recent, observed.now, alive),
         terminations: Vec::new(),
         held_back: Vec::new(),
-        gone: BTreeMap::new(),
+        ended_instances: BTreeMap::new(),
         admission,
     };
     let claims = lifecycle.claims_in_order();
@@ -226,8 +226,8 @@ struct LifecycleRun<'a, P> {
     registrations: BTreeMap<Text, Vec<bool>>,
     /// Pods that are evicted although their Deployments ask for rollouts, by uid.
     not_rolled_out: BTreeMap<Text, RolloutObstacle>,
-    /// Claims whose instances are found to be gone, by the id of the instance.
-    gone: BTreeMap<Text, GoneInstance>,
+    /// Instances of claims that are found to be gone, by their ids.
+    ended_instances: BTreeMap<Text, EndedInstance>,
     /// The installation's id.
     installation: Text,
     /// What the run may do.
@@ -275,7 +275,7 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
                         self.record_registration(&claim.record, false);
                     }
                     if reason == EndReason::InstanceGone {
-                        self.gone.extend(instance_of(&claim.record));
+                        self.ended_instances.extend(ended_instance(&claim.record));
                     }
                     self.record_change(&claim.record, Change::Ending(reason));
                     self.end(claim).await;

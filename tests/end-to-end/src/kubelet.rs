@@ -168,7 +168,7 @@ impl Fleet {
             }
             // A poll that failed is repeated at the next, as controllers do.
             if let Ok(instances) = self.cloud.instances().await {
-                self.look_at(&instances, &habits).await;
+                self.sync(&instances, &habits).await;
             }
             let nodes = self.running_nodes();
             if !nodes.is_empty() {
@@ -183,7 +183,8 @@ impl Fleet {
         self.machines.values().filter(is_on).map(|machine| machine.node.clone()).collect()
     }
 
-    async fn look_at(&mut self, instances: &[Instance], habits: &Habits) {
+    /// Goes on with the machine of each instance.
+    async fn sync(&mut self, instances: &[Instance], habits: &Habits) {
         let known: BTreeSet<_> = instances.iter().map(|instance| instance.id.as_str()).collect();
         self.machines.retain(|id, _| known.contains(id.as_str()));
         for instance in instances {

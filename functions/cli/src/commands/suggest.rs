@@ -44,7 +44,7 @@ pub(crate) fn run(args: &SuggestArgs) -> Result<Status, CommandError> {
     has_problems |= have_problems;
     let replays = Replays::new(&name, recording, given, args)?;
     let terms = PeakTerms { zone, days_min: usize::from(args.periods) };
-    let found = look(&replays, &terms, args)?;
+    let found = suggestions(&replays, &terms, args)?;
     let output = match args.output {
         SuggestFormat::Text => {
             text::suggestions::suggestions(&found, &again::commands(args), Canvas::of_stdout())?
@@ -185,7 +185,8 @@ fn unchanged(manifests: &Manifests, changed: &[Value]) -> Vec<Value> {
     manifests.of_kind("NodePool").filter(|own| !changed.contains(&name(own))).cloned().collect()
 }
 
-fn look(
+/// All that is worth suggesting, and what was tried beside it, each replayed.
+fn suggestions(
     replays: &Replays<'_>,
     terms: &PeakTerms,
     args: &SuggestArgs,

@@ -16,9 +16,9 @@ use crate::run::after;
 const NO_ROOM: [&str; 2] =
     ["Server.InsufficientInstanceCapacity", "Server.SpotInstanceTermination"];
 
-/// The instance of a claim that is gone.
+/// The instance of a claim, which EC2 does not have any more.
 #[derive(Clone, Debug)]
-pub(super) struct GoneInstance {
+pub(super) struct EndedInstance {
     claim: Text,
     instance_type: Text,
     zone: Text,
@@ -27,17 +27,17 @@ pub(super) struct GoneInstance {
     is_early: bool,
 }
 
-/// The instance of a claim, by its id.
-pub(super) fn instance_of(record: &ClaimRecord) -> Option<(Text, GoneInstance)> {
+/// The instance of a claim, by its id; `None` where it has none.
+pub(super) fn ended_instance(record: &ClaimRecord) -> Option<(Text, EndedInstance)> {
     let instance = record.instance.as_ref()?;
-    let gone = GoneInstance {
+    let ended = EndedInstance {
         claim: record.name().clone(),
         instance_type: instance.instance_type.clone(),
         zone: instance.zone.clone(),
         capacity_type: instance.capacity_type,
         is_early: !record.claim.is(ConditionType::Registered),
     };
-    Some((instance.id.clone(), gone))
+    Some((instance.id.clone(), ended))
 }
 
 impl<P: Ports> LifecycleRun<'_, P> {
@@ -45,24 +45,24 @@ impl<P: Ports> LifecycleRun<'_, P> {
     /// instance ended for want of capacity before its Node joined counts as unavailable for a
     /// while, as after a refused launch.
     pub(super) async fn record_instance_ends(&mut self) {
-        let gone = std::mem::take(&mut self.gone);
-        if gone.is_empty() {
+        let ended = std::mem::take(&mut self.ended_instances);
+        if ended.is_empty() {
             return;
         }
-        let ids: Vec<Text> = gone.keys().cloned().collect();
+        let ids: Vec<Text> = ended.keys().cloned().collect();
         let ends = self.ports.cloud().ends(&ids).await;
         let operation = || format!("ask why {} instances ended", ids.len());
         let Some(ends) = self.report.problems.record(operation, ends) else { return };
         let mut unavailable = Vec::new();
         for (id, end) in ends {
-            let Some(own) = gone.get(&id) else { continue };
+            let Some(own) = ended.get(&id) else { continue };
             let about = Subject::NodeClaim(own.claim.clone());
             let message = format!("instance {id} is gone: {end}");
             self.events.push(Event::new(about, EventReason::InstanceTerminated, message));
             if own.is_early && NO_ROOM.contains(&&*end.code) {
-                unavailable.push(self.left_alone(own, &end));
+                unavailable.push(self.unavailable_after(own, &end));
             }
-            self.report.gone.push((own.claim.clone(), end));
+            self.report.instance_ends.push((own.claim.clone(), end));
         }
         if !unavailable.is_empty() {
             let marked = self.ports.store().mark_unavailable(&unavailable).await;
@@ -71,7 +71,7 @@ impl<P: Ports> LifecycleRun<'_, P> {
         }
     }
 
-    fn left_alone(&self, own: &GoneInstance, end: &InstanceEnd) -> UnavailableOffering {
+    fn unavailable_after(&self, own: &EndedInstance, end: &InstanceEnd) -> UnavailableOffering {
         UnavailableOffering {
             instance_type: own.instance_type.clone(),
             zone: own.zone.clone(),

@@ -26,7 +26,7 @@ pub struct LifecycleReport {
     /// Instances that seem to belong to no claim, and were not terminated.
     pub held_orphans: Option<HeldOrphans>,
     /// Claims whose instances are gone although nobody asked for it, and why.
-    pub gone: Vec<(Text, InstanceEnd)>,
+    pub instance_ends: Vec<(Text, InstanceEnd)>,
     /// Claims whose end a fuse holds back.
     pub held_back: Option<HeldBack>,
     /// Instances of the cluster when the run began, by instance type and capacity type.

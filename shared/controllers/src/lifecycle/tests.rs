@@ -671,7 +671,7 @@ fn an_instance_that_died_early_says_why_and_its_offering_is_left_alone() {
     world.cloud.ends.borrow_mut().insert(instance.id.clone(), end.clone());
     world.advance(91);
     let report = run_once(&world);
-    assert_eq!(report.gone.iter().map(|(_, end)| end).collect::<Vec<_>>(), [&end]);
+    assert_eq!(report.instance_ends.iter().map(|(_, end)| end).collect::<Vec<_>>(), [&end]);
     assert!(world.cluster.has_event(EventReason::InstanceTerminated));
     let unavailable = world.store.unavailable.borrow();
     assert_eq!(unavailable.len(), 1);
