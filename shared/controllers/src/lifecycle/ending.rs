@@ -13,6 +13,7 @@ use domain::{SignedDuration, Text, Timestamp};
 use futures_util::future::join_all;
 use rustc_hash::FxHashMap;
 
+use super::instance_ends::ended_instance;
 use super::rollouts::{Departure, note_rolling};
 use super::{Change, LifecycleRun};
 use crate::event::{Event, EventReason, Subject};
@@ -355,6 +356,11 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
     /// Terminates the instances of all claims that are ready for it.
     pub(super) async fn terminate(&mut self) {
         let mut waiting = std::mem::take(&mut self.to_terminate);
+        for claim in &waiting {
+            if self.ended_by_itself(&claim.record) {
+                self.ended_instances.extend(ended_instance(&claim.record));
+            }
+        }
         // Instances that are shutting down already need no further call.
         let shutting_down: Vec<Versioned<ClaimRecord>> = waiting
             .extract_if(.., |claim| {
@@ -379,6 +385,16 @@ impl<'a, P: Ports> LifecycleRun<'a, P> {
                 self.terminated(claim, outcome).await;
             }
         }
+    }
+
+    /// Whether an instance is found to be gone, or to go, that nobody here has terminated: EC2's
+    /// notice came before lists showed it.
+    fn ended_by_itself(&self, record: &ClaimRecord) -> bool {
+        let is_interrupted =
+            record.ending.as_ref().is_some_and(|own| own.reason == EndReason::INTERRUPTED);
+        let is_alive = self.instance(record).is_some_and(|own| own.state.is_alive());
+        let is_news = record.claim.condition(ConditionType::InstanceTerminating).is_none();
+        is_interrupted && !is_alive && is_news
     }
 
     async fn terminated(&mut self, claim: Versioned<ClaimRecord>, outcome: Termination) {

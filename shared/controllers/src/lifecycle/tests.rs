@@ -679,6 +679,33 @@ fn an_instance_that_died_early_says_why_and_its_offering_is_left_alone() {
 }
 
 #[test]
+fn an_early_death_that_was_announced_first_says_why_all_the_same() {
+    for state in [None, Some(InstanceState::ShuttingDown)] {
+        let world = launched_world();
+        let record = world.store.only_record();
+        let instance = record.instance.clone().unwrap();
+        let now = crate::ports::Clock::now(&world.clock);
+        world.store.put(record.ended(now, EndReason::INTERRUPTED, Some(now)));
+        match state {
+            None => world.cloud.instances.borrow_mut().clear(),
+            Some(state) => {
+                for own in world.cloud.instances.borrow_mut().values_mut() {
+                    own.state = state;
+                }
+            }
+        }
+        let code = "Server.InsufficientInstanceCapacity";
+        let end = InstanceEnd { code: code.into(), message: "no room".into() };
+        world.cloud.ends.borrow_mut().insert(instance.id.clone(), end);
+        world.advance(5);
+        assert_eq!(run_once(&world).instance_ends.len(), 1, "{state:?}");
+        assert_eq!(&*world.store.unavailable.borrow()[0].code, code);
+        world.advance(5);
+        assert_eq!(run_once(&world).instance_ends, [], "it is asked for once: {state:?}");
+    }
+}
+
+#[test]
 fn an_instance_that_ec2_shuts_down_by_itself_is_no_reason_to_ask_again() {
     let world = initialized_world();
     delete_object(&world);
