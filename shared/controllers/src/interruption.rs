@@ -163,25 +163,42 @@ async fn in_cluster<C: Clusters>(
         let outcomes = counted_or_again(outcomes, counted, work, &sightings);
         return (outcomes, (!says_nothing).then_some(report));
     }
-    let opened = clusters.open(cluster).await;
-    if let Some(ports) = report.problems.record(|| format!("connect to cluster {cluster}"), opened)
-    {
-        let run = Run {
-            cluster,
-            settings: terms.settings,
-            safeguards: terms.safeguards,
-            urgency: Urgency::Interruption,
-            core: terms.core,
-            id: terms.id,
-            deadline: terms.deadline,
-            process_ends: terms.process_ends,
-            wakes: terms.wakes,
-            continues: None,
-        };
-        act(&*ports, &run, &urgent, &events, &mut report).await;
+    let acting = act_in(clusters, terms, &urgent, &events, &mut report);
+    if clusters.within(terms.deadline, acting).await.is_none() {
+        // Waiting for it would take the notices of all other clusters with it.
+        let why = "its API server, or AWS, did not answer before the deadline";
+        let late = PortError::new(ErrorKind::Unavailable, "act on notices", why);
+        report.problems.record(|| format!("act in cluster {cluster}"), Err::<(), _>(late));
     }
     let counted = count_seen(&*store, now, &sightings, &mut report).await;
     (counted_or_again(outcomes, counted, work, &sightings), Some(report))
+}
+
+/// Connects to the cluster of a report and acts there.
+async fn act_in<C: Clusters>(
+    clusters: &C,
+    terms: &Terms<'_>,
+    urgent: &BTreeSet<Text>,
+    events: &[Event],
+    report: &mut ClusterReport,
+) {
+    let cluster = report.cluster.clone();
+    let opened = clusters.open(&cluster).await;
+    let connecting = || format!("connect to cluster {cluster}");
+    let Some(ports) = report.problems.record(connecting, opened) else { return };
+    let run = Run {
+        cluster: &cluster,
+        settings: terms.settings,
+        safeguards: terms.safeguards,
+        urgency: Urgency::Interruption,
+        core: terms.core,
+        id: terms.id,
+        deadline: terms.deadline,
+        process_ends: terms.process_ends,
+        wakes: terms.wakes,
+        continues: None,
+    };
+    act(&*ports, &run, urgent, events, report).await;
 }
 
 /// Counts what notices say of spot offerings, once everything urgent is done.

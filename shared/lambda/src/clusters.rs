@@ -1,6 +1,7 @@
 //! All clusters whose records are in the table, for functions that serve them together.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use aws::store::DynamoStore;
 use controllers::interruption::Clusters;
@@ -32,5 +33,10 @@ impl Clusters for Process {
 
     fn now(&self) -> Timestamp {
         self.clock().now()
+    }
+
+    async fn within<T>(&self, until: Timestamp, work: impl Future<Output = T>) -> Option<T> {
+        let left = until.duration_since(self.clock().now());
+        tokio::time::timeout(Duration::try_from(left).unwrap_or_default(), work).await.ok()
     }
 }

@@ -432,6 +432,10 @@ impl Clusters for Table {
     fn now(&self) -> Timestamp {
         self.worlds.now()
     }
+
+    async fn within<T>(&self, until: Timestamp, work: impl Future<Output = T>) -> Option<T> {
+        self.worlds.within(until, work).await
+    }
 }
 
 /// A queue with a visibility timeout and dead letters.

@@ -29,4 +29,8 @@ pub trait Clusters {
 
     /// The current time.
     fn now(&self) -> Timestamp;
+
+    /// What comes of work that may take until a moment; `None` where it takes longer. It is given
+    /// up then, and whatever it had under way is as though the process had died.
+    async fn within<T>(&self, until: Timestamp, work: impl Future<Output = T>) -> Option<T>;
 }

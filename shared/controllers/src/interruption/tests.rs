@@ -3,6 +3,7 @@ use std::rc::Rc;
 use domain::label::REBALANCE_RECOMMENDED;
 use domain::reason::DisruptionReason;
 use domain::taint::DISRUPTED;
+use futures_util::FutureExt as _;
 use pollster::block_on;
 
 use super::*;
@@ -14,7 +15,7 @@ use crate::provisioning::provision;
 use crate::record::claim::{ClaimRecord, EndReason};
 use crate::record::controls::{INSTALLATION, MODE};
 use crate::run::Problems;
-use crate::testing::world::{World, Worlds, crash};
+use crate::testing::world::{Launch, World, Worlds, crash};
 use crate::testing::{at, initialized_record, node_of, pending_pod, pod_on};
 use domain::{SignedDuration, node::Node, pod::PodKey};
 
@@ -303,7 +304,7 @@ fn an_invocation_that_dies_after_the_mark_is_made_good_by_the_message_that_comes
     let mut waiting = pod_on("waits", &world.node());
     waiting.node_name = None;
     world.cluster.add_pods([waiting]);
-    world.cloud.next(crate::testing::world::Launch::Hangs);
+    world.cloud.next(Launch::Hangs);
     let worlds = one(&world);
     let (terms, notices) = (world.terms("first"), [notice(SPOT)]);
     crash(handle(&worlds, &terms, &notices));
@@ -409,4 +410,22 @@ fn instances_of_others_may_be_as_impaired_as_they_like() {
     let other = InstanceStatus { instance_id: "i-other".into(), ..impaired(-500) };
     world.cloud.statuses.borrow_mut().push(other);
     assert!(checked(&world).unhealthy.is_empty());
+}
+
+#[test]
+fn a_cluster_that_does_not_answer_keeps_no_notices_of_others_waiting() {
+    let (silent, other) = (world_with(&["web-1"]), world_with(&["web-2"]));
+    let mut waiting = pod_on("waits", &silent.node());
+    waiting.node_name = None;
+    silent.cluster.add_pods([waiting]);
+    silent.cloud.next(Launch::Hangs);
+    silent.is_time_up.set(true);
+    let worlds = Worlds([("one".into(), silent), ("two".into(), Rc::clone(&other))].into());
+    let terms = other.terms("run");
+    let notices = [notice_of("i-web-1", SPOT), notice_of("i-web-2", SPOT)];
+    let report = handle(&worlds, &terms, &notices).now_or_never().expect("time is up");
+    assert!(report.outcomes.iter().all(Result::is_ok), "both are stored: {:?}", report.outcomes);
+    let problems: Vec<usize> = report.clusters.iter().map(|own| own.problems.0.len()).collect();
+    assert_eq!(problems, [1, 0]);
+    assert_eq!(report.clusters[1].tainted.len(), 1);
 }

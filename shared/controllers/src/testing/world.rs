@@ -18,6 +18,7 @@ use domain::rollout::Deployment;
 use domain::settings::Settings;
 use domain::workload::Workload;
 use domain::{SignedDuration, Text, Timestamp};
+use futures_util::FutureExt as _;
 
 use super::{at, failure, instance, instance_type, node_pool, offering};
 use crate::event::{Event, EventReason};
@@ -49,6 +50,8 @@ pub(crate) struct World {
     pub(crate) wakes: FakeWakes,
     /// The cluster cannot be reached.
     pub(crate) is_closed: Cell<bool>,
+    /// The deadline of whoever acts for several clusters has passed.
+    pub(crate) is_time_up: Cell<bool>,
     settings: Settings,
     pub(crate) safeguards: Safeguards,
 }
@@ -106,6 +109,7 @@ impl World {
             clock: FakeClock(time),
             wakes: FakeWakes::default(),
             is_closed: Cell::new(false),
+            is_time_up: Cell::new(false),
             settings: Settings::default(),
             safeguards: Safeguards { installation: "own".into(), ..Safeguards::default() },
         }
@@ -201,6 +205,11 @@ impl Clusters for Worlds {
 
     fn now(&self) -> Timestamp {
         self.0.values().next().map_or(at(0), |world| world.clock.now())
+    }
+
+    async fn within<T>(&self, _: Timestamp, work: impl Future<Output = T>) -> Option<T> {
+        let is_time_up = self.0.values().any(|world| world.is_time_up.get());
+        if is_time_up { work.now_or_never() } else { Some(work.await) }
     }
 }
 

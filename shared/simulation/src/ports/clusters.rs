@@ -78,4 +78,9 @@ impl Clusters for Worlds {
     fn now(&self) -> Timestamp {
         self.0.values().map(|handle| Clock::now(&**handle)).max().unwrap_or_default()
     }
+
+    /// Whatever does not answer takes the process with it.
+    async fn within<T>(&self, _: Timestamp, work: impl Future<Output = T>) -> Option<T> {
+        Some(work.await)
+    }
 }
