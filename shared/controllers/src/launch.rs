@@ -257,11 +257,11 @@ async fn request_launches<E: Cloud>(
             // A response with too few outcomes says nothing about the rest, as if it had timed out.
             outcomes.resize_with(calls.len(), || {
                 let what = "the response has no outcome for this request";
-                LaunchOutcome::Failed(PortError::new(ErrorKind::Unknown, "launch", what))
+                LaunchOutcome::failed(PortError::new(ErrorKind::Unknown, "launch", what))
             });
             outcomes
         }
-        Err(error) => calls.iter().map(|_| LaunchOutcome::Failed(error.clone())).collect(),
+        Err(error) => calls.iter().map(|_| LaunchOutcome::failed(error.clone())).collect(),
     }
 }
 

@@ -21,7 +21,7 @@ const NO_SPOT_AT_ALL: [&str; 2] = [NO_SPOT_ROLE, "MaxSpotInstanceCountExceeded"]
 /// The instance profile, or its role, is too new for EC2 to know it.
 const PROFILE_UNKNOWN: [&str; 2] = ["Invalid IAM Instance Profile", "has no associated IAM Roles"];
 /// What EC2 says of pools that were not the cause.
-const FILLER: &str = "UnfulfillableCapacity";
+pub(super) const FILLER: &str = "UnfulfillableCapacity";
 /// Of `Unsupported`: the type is not sold in the zone, rather than not as it was asked for.
 const NOT_IN_ZONE: &str = "is not supported in your requested Availability Zone";
 const UNSUPPORTED: &str = "Unsupported";

@@ -29,7 +29,7 @@ use catalog::CatalogOptions;
 use super::client::Ec2;
 use super::filter::filter;
 use super::fleet::{FleetPlan, LaunchContext, NotLaunchable};
-use super::fleet_answer::{FleetAnswer, LaunchedInstance, VCPU_LIMIT, is_template_missing};
+use super::fleet_answer::{FILLER, FleetAnswer, LaunchedInstance, VCPU_LIMIT, is_template_missing};
 use super::fleet_call::{FleetRefusal, FleetResponse};
 use super::instance::{not_visible_yet, provider_id};
 use super::quota::share_quota;
@@ -209,11 +209,10 @@ impl Ec2 {
                 }
             };
             let answer = FleetAnswer::of(&output, &plan.class.status.subnets);
-            if let Some(id) = &answer.undescribed {
-                self.release_addresses(&reserved, None);
-                return self.described_launch(plan, id).await;
-            }
             let outcome = self.interpret(plan, &answer, &reserved, catalogue);
+            if let Some(id) = &answer.undescribed {
+                return self.described_launch(plan, id, outcome.exhausted().to_vec()).await;
+            }
             if !answer.extras.is_empty() {
                 // They bear the claim's uid, and the claim has another: they end as orphans.
                 let extras = answer.extras.len();
@@ -245,10 +244,8 @@ impl Ec2 {
         };
         if code == TOKEN_REUSED || (is_repeat && error.kind == ErrorKind::NoCapacity) {
             self.earlier_launch(plan.request, outcome, is_unsure).await
-        } else if is_unsure {
-            LaunchOutcome::Failed(error)
         } else if is_repeat {
-            LaunchOutcome::NotShown(error)
+            unknown(error, Vec::new(), is_unsure)
         } else {
             outcome
         }
@@ -339,17 +336,18 @@ impl Ec2 {
         without: LaunchOutcome,
         is_unsure: bool,
     ) -> LaunchOutcome {
-        let unknown = |error: PortError| {
-            if is_unsure { LaunchOutcome::Failed(error) } else { LaunchOutcome::NotShown(error) }
-        };
+        // Whichever of the calls it answers. But that no pool could serve may as well be said of a
+        // token whose instance is there.
+        let is_certain = |own: &&Exhausted| *own.code != *FILLER;
+        let exhausted = without.exhausted().iter().filter(is_certain).cloned().collect();
         let age = Timestamp::now().duration_since(request.attempt.since);
         match self.instance_of_claim(&request.token).await {
-            Ok(Some(instance)) => LaunchOutcome::Launched { instance, exhausted: Vec::new() },
+            Ok(Some(instance)) => LaunchOutcome::Launched { instance, exhausted },
             Ok(None) if is_unsure || age < INSTANCE_GRACE => {
-                unknown(not_visible_yet(&request.token))
+                unknown(not_visible_yet(&request.token), exhausted, is_unsure)
             }
             Ok(None) => without.waited_for(),
-            Err(error) => unknown(error),
+            Err(error) => unknown(error, exhausted, is_unsure),
         }
     }
 
@@ -365,11 +363,17 @@ impl Ec2 {
     }
 
     /// The instance that an answer names without saying where or what it is.
-    async fn described_launch(&self, plan: &FleetPlan<'_>, id: &Text) -> LaunchOutcome {
-        match self.described(std::slice::from_ref(id)).await.remove(id) {
-            Some(instance) => LaunchOutcome::Launched { instance, exhausted: Vec::new() },
-            None => LaunchOutcome::Failed(not_visible_yet(&plan.request.token)),
+    async fn described_launch(
+        &self,
+        plan: &FleetPlan<'_>,
+        id: &Text,
+        exhausted: Vec<Exhausted>,
+    ) -> LaunchOutcome {
+        if let Some(instance) = self.described(std::slice::from_ref(id)).await.remove(id) {
+            return LaunchOutcome::Launched { instance, exhausted };
         }
+        let error = not_visible_yet(&plan.request.token);
+        LaunchOutcome::Failed { error, exhausted }
     }
 
     /// Adds what only a description has (the exact time, the reservation), for instances that EC2
@@ -425,7 +429,17 @@ fn refused(error: PortError) -> LaunchOutcome {
 /// The outcome where CreateFleet was not called. It is no proof that an earlier run's call launched
 /// nothing.
 fn not_asked(error: PortError, is_repeat: bool) -> LaunchOutcome {
-    if is_repeat { LaunchOutcome::NotShown(error) } else { refused(error) }
+    if is_repeat { unknown(error, Vec::new(), false) } else { refused(error) }
+}
+
+/// The outcome of a call that is no proof that nothing was launched: a try of it (`is_unsure`), or
+/// an earlier call, may have.
+fn unknown(error: PortError, exhausted: Vec<Exhausted>, is_unsure: bool) -> LaunchOutcome {
+    if is_unsure {
+        LaunchOutcome::Failed { error, exhausted }
+    } else {
+        LaunchOutcome::NotShown { error, exhausted }
+    }
 }
 
 fn unavailable(message: &str) -> PortError {

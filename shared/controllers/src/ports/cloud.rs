@@ -187,13 +187,40 @@ pub enum LaunchOutcome {
     },
     /// This call launched nothing, but an earlier one of its attempt may have: its instance may not
     /// be shown yet.
-    NotShown(PortError),
+    NotShown {
+        /// Why it is not known.
+        error: PortError,
+        /// Offerings that lacked capacity.
+        exhausted: Vec<Exhausted>,
+    },
     /// Any other failure. This call may have launched an instance; a repeat with the same token
     /// returns it.
-    Failed(PortError),
+    Failed {
+        /// Why it is not known.
+        error: PortError,
+        /// Offerings that lacked capacity.
+        exhausted: Vec<Exhausted>,
+    },
 }
 
 impl LaunchOutcome {
+    /// A failure that says nothing of any offering.
+    pub fn failed(error: PortError) -> Self {
+        Self::Failed { error, exhausted: Vec::new() }
+    }
+
+    /// What an answer says of offerings, whatever became of the launch.
+    pub fn exhausted(&self) -> &[Exhausted] {
+        match self {
+            Self::Launched { exhausted, .. }
+            | Self::OutOfCapacity { exhausted }
+            | Self::Refused { exhausted, .. }
+            | Self::NotShown { exhausted, .. }
+            | Self::Failed { exhausted, .. } => exhausted,
+            Self::NodeClassNotReady { .. } => &[],
+        }
+    }
+
     /// The outcome of an attempt whose instance was waited for in vain: that wait was its backoff.
     pub fn waited_for(self) -> Self {
         match self {

@@ -176,6 +176,9 @@ fn an_instance_is_waited_for_from_the_last_call_without_an_answer() {
     world.cloud.next(Launch::IsNotShown);
     pass(&world, "run-3");
     assert_eq!(since(), at(40), "this one did not");
+    let unavailable: Vec<_> =
+        world.store.unavailable.borrow().iter().map(|own| own.until).collect();
+    assert_eq!(unavailable, [at(80 + 180); 2], "what it said of pools counts for other claims");
     assert_eq!(world.store.only_record().launch_failures, 3);
     assert_eq!(*world.cloud.repeats.borrow(), [false, true, true]);
     let tokens = world.cloud.tokens.borrow();

@@ -81,21 +81,23 @@ pub fn after_launch(record: &ClaimRecord, outcome: LaunchOutcome, now: Timestamp
             verdict: LaunchVerdict::GiveUp(GiveUp::NodeClassNotReady(message)),
             unavailable: Vec::new(),
         },
-        LaunchOutcome::Failed(error) if error.kind == ErrorKind::NoCapacity => AfterLaunch {
-            verdict: LaunchVerdict::GiveUp(GiveUp::NoCapacity(record.launch.offerings.len())),
-            unavailable: unavailable(or_all(Vec::new(), record), now),
-        },
+        LaunchOutcome::Failed { error, exhausted } if error.kind == ErrorKind::NoCapacity => {
+            AfterLaunch {
+                verdict: LaunchVerdict::GiveUp(GiveUp::NoCapacity(record.launch.offerings.len())),
+                unavailable: unavailable(or_all(exhausted, record), now),
+            }
+        }
         LaunchOutcome::Refused { error, exhausted, is_mended } => AfterLaunch {
             verdict: LaunchVerdict::AttemptAnew { error, at_once: is_mended },
             unavailable: unavailable(exhausted, now),
         },
-        LaunchOutcome::Failed(error) => AfterLaunch {
+        LaunchOutcome::Failed { error, exhausted } => AfterLaunch {
             verdict: LaunchVerdict::Repeat { error, is_answered: false },
-            unavailable: Vec::new(),
+            unavailable: unavailable(exhausted, now),
         },
-        LaunchOutcome::NotShown(error) => AfterLaunch {
+        LaunchOutcome::NotShown { error, exhausted } => AfterLaunch {
             verdict: LaunchVerdict::Repeat { error, is_answered: true },
-            unavailable: Vec::new(),
+            unavailable: unavailable(exhausted, now),
         },
     }
 }

@@ -13,6 +13,7 @@ use domain::node::Node;
 use domain::node_claim::NodeClaim;
 use domain::node_class::{Ec2NodeClass, ResolvedAmi, ResolvedSubnet};
 use domain::node_pool::NodePool;
+use domain::plan::LaunchOffering;
 use domain::pod::Pod;
 use domain::rollout::Deployment;
 use domain::settings::Settings;
@@ -24,8 +25,8 @@ use super::{at, failure, instance, instance_type, node_pool, offering};
 use crate::event::{Event, EventReason};
 use crate::interruption::{Clusters, Terms};
 use crate::ports::cloud::{
-    Cloud, Instance, InstanceEnd, InstanceState, InstanceStatus, LaunchCall, LaunchOutcome,
-    NodeClassResolution, TagRequest, Termination,
+    Cloud, Exhausted, Instance, InstanceEnd, InstanceState, InstanceStatus, LaunchCall,
+    LaunchOutcome, NodeClassResolution, TagRequest, Termination,
 };
 use crate::ports::cluster::{
     Cluster, ClusterListing, ControlsObject, Demand, Eviction, FinalizerChange, NamespacedRef,
@@ -359,12 +360,13 @@ impl Cloud for FakeCloud {
                 Some(Launch::Hangs) => std::future::pending().await,
                 Some(Launch::LaunchesAndTimesOut) => {
                     self.instance_for(request);
-                    LaunchOutcome::Failed(failure(ErrorKind::Unavailable))
+                    LaunchOutcome::failed(failure(ErrorKind::Unavailable))
                 }
-                Some(Launch::IsNotShown) => {
-                    LaunchOutcome::NotShown(failure(ErrorKind::Unavailable))
-                }
-                Some(Launch::Throttles) => LaunchOutcome::Failed(failure(ErrorKind::Throttled)),
+                Some(Launch::IsNotShown) => LaunchOutcome::NotShown {
+                    error: failure(ErrorKind::Unavailable),
+                    exhausted: request.offerings.iter().map(shortage).collect(),
+                },
+                Some(Launch::Throttles) => LaunchOutcome::failed(failure(ErrorKind::Throttled)),
                 Some(Launch::Refuses { is_mended }) => LaunchOutcome::Refused {
                     error: failure(ErrorKind::Throttled),
                     exhausted: Vec::new(),
@@ -417,6 +419,10 @@ impl Cloud for FakeCloud {
         self.released.borrow_mut().push(class.name.clone());
         Ok(())
     }
+}
+
+fn shortage(offering: &LaunchOffering) -> Exhausted {
+    Exhausted::of(offering, "InsufficientInstanceCapacity")
 }
 
 pub(crate) fn resolution() -> NodeClassResolution {

@@ -140,7 +140,10 @@ async fn an_instance_that_the_answer_only_names_is_described() {
     assert_eq!((&*instance.id, &*instance.zone), ("i-1", B));
     let hidden = Script::default().answers("CreateFleet", &fleet(bare, ""));
     let outcome = launch_one(&hidden).await;
-    assert!(matches!(outcome, LaunchOutcome::Failed(_)), "another must not be risked: {outcome:?}");
+    assert!(
+        matches!(outcome, LaunchOutcome::Failed { .. }),
+        "another must not be risked: {outcome:?}"
+    );
 }
 
 #[tokio::test]
@@ -217,7 +220,9 @@ async fn a_token_with_other_parameters_leads_to_the_instance_of_the_first_call()
 
     let hidden =
         Script::default().refuses("CreateFleet", "IdempotentParameterMismatch", "other parameters");
-    let LaunchOutcome::NotShown(error) = launch_one(&hidden).await else { panic!("nobody knows") };
+    let LaunchOutcome::NotShown { error, .. } = launch_one(&hidden).await else {
+        panic!("nobody knows")
+    };
     assert!(error.is_retryable(), "{error}");
     assert_eq!(hidden.asked("CreateFleet").len(), 1, "a second instance must not be risked");
 
@@ -240,15 +245,45 @@ async fn a_repeat_that_names_no_instance_leads_to_that_of_the_first_call() {
         assert_eq!(&*instance.id, "i-before");
         let hidden = Script::default().answers("CreateFleet", &answer);
         assert!(
-            matches!(repeat(&hidden, 5).await, LaunchOutcome::NotShown(_)),
+            matches!(repeat(&hidden, 5).await, LaunchOutcome::NotShown { .. }),
             "it may appear yet"
         );
         let without = Script::default().answers("CreateFleet", &answer);
         assert!(!matches!(
             repeat(&without, 91).await,
-            LaunchOutcome::Launched { .. } | LaunchOutcome::NotShown(_) | LaunchOutcome::Failed(_)
+            LaunchOutcome::Launched { .. }
+                | LaunchOutcome::NotShown { .. }
+                | LaunchOutcome::Failed { .. }
         ));
     }
+}
+
+#[tokio::test]
+async fn what_a_repeat_says_of_pools_counts_whether_or_not_it_names_an_instance() {
+    let zones = |outcome: &LaunchOutcome| -> Vec<String> {
+        outcome.exhausted().iter().map(|own| own.zone.to_string()).collect()
+    };
+    let answering = |code: &str| {
+        let errors = fleet_error(code, A, "subnet-a1");
+        Script::default().answers("CreateFleet", &fleet("", &errors))
+    };
+    let hidden = repeat(&answering("InsufficientInstanceCapacity"), 5).await;
+    assert!(matches!(hidden, LaunchOutcome::NotShown { .. }), "{hidden:?}");
+    assert_eq!(zones(&hidden), [A]);
+    let shown = answering("InsufficientInstanceCapacity")
+        .answers("DescribeInstances", &described("i-before"));
+    let shown = repeat(&shown, 5).await;
+    assert!(matches!(shown, LaunchOutcome::Launched { .. }), "{shown:?}");
+    assert_eq!(zones(&shown), [A]);
+    // A try that was not answered, and one that was.
+    let lost = Script::default().loses("CreateFleet");
+    let errors = fleet_error("InsufficientInstanceCapacity", A, "subnet-a1");
+    let unsure = launch_one(&lost.answers("CreateFleet", &fleet("", &errors))).await;
+    assert!(matches!(unsure, LaunchOutcome::Failed { .. }), "{unsure:?}");
+    assert_eq!(zones(&unsure), [A]);
+    // Nobody knows what EC2 says of a token whose instance is there.
+    let unfulfillable = repeat(&answering("UnfulfillableCapacity"), 5).await;
+    assert_eq!(zones(&unfulfillable), [""; 0]);
 }
 
 #[tokio::test]
@@ -264,7 +299,7 @@ async fn a_repeat_that_cannot_be_asked_any_more_leads_to_the_instance_of_the_fir
     };
     assert_eq!(&*instance.id, "i-before");
     let hidden = again(&Script::default(), 5).await;
-    assert!(matches!(hidden, LaunchOutcome::NotShown(_)), "it may appear yet: {hidden:?}");
+    assert!(matches!(hidden, LaunchOutcome::NotShown { .. }), "it may appear yet: {hidden:?}");
     let gone = again(&Script::default(), 91).await;
     assert!(matches!(gone, LaunchOutcome::NodeClassNotReady { .. }), "{gone:?}");
 }
@@ -328,7 +363,8 @@ async fn a_first_call_that_ec2_refused_as_a_whole_launched_nothing_and_is_over()
 #[tokio::test]
 async fn a_repeat_that_ec2_refused_as_a_whole_says_nothing_of_the_first_call() {
     for (code, status, kind) in REFUSED_CALLS {
-        let LaunchOutcome::NotShown(error) = repeat(&refusing(code, status), 91).await else {
+        let LaunchOutcome::NotShown { error, .. } = repeat(&refusing(code, status), 91).await
+        else {
             panic!("{code}: the first call may have launched it")
         };
         assert_eq!(error.kind, kind, "{code}");
@@ -360,11 +396,11 @@ async fn a_call_of_which_a_try_was_not_answered_may_have_launched_an_instance() 
         ]
     {
         let outcome = launch_one(&script).await;
-        assert!(matches!(outcome, LaunchOutcome::Failed(_)), "{outcome:?}");
+        assert!(matches!(outcome, LaunchOutcome::Failed { .. }), "{outcome:?}");
     }
     // However old the attempt is: the try that was not answered is not.
     let outcome = repeat(&lost().answers("CreateFleet", &fleet("", "")), 91).await;
-    assert!(matches!(outcome, LaunchOutcome::Failed(_)), "{outcome:?}");
+    assert!(matches!(outcome, LaunchOutcome::Failed { .. }), "{outcome:?}");
     let script = lost().answers("CreateFleet", &fleet(&launched("i-1", B), ""));
     assert!(matches!(launch_one(&script).await, LaunchOutcome::Launched { .. }));
     let asked = script.asked("CreateFleet");
@@ -404,7 +440,7 @@ async fn without_its_launch_template_a_fleet_is_not_asked_for() {
     assert_eq!((error.kind, is_mended), (ErrorKind::Denied, false));
     assert!(script.asked("CreateFleet").is_empty());
     let outcome = repeat(&denied(), 91).await;
-    assert!(matches!(outcome, LaunchOutcome::NotShown(_)), "an earlier run asked: {outcome:?}");
+    assert!(matches!(outcome, LaunchOutcome::NotShown { .. }), "an earlier run asked: {outcome:?}");
 }
 
 #[tokio::test]

@@ -86,9 +86,9 @@ pub(super) fn launch(
             if refused.is_some() && !is_repeat {
                 LaunchOutcome::Refused { error, exhausted: Vec::new(), is_mended: false }
             } else if refused.is_some() {
-                LaunchOutcome::NotShown(error)
+                LaunchOutcome::NotShown { error, exhausted: Vec::new() }
             } else {
-                LaunchOutcome::Failed(error)
+                LaunchOutcome::failed(error)
             }
         }
     }
@@ -212,14 +212,19 @@ fn earlier_launch(
     let uid = claim_uid(request);
     let earlier = described(world).filter(|own| own.claim_uid.as_ref() == Some(&uid));
     let oldest = earlier.min_by(|a, b| (a.launched, &a.id).cmp(&(b.launched, &b.id)));
+    // That no pool could serve may as well be said of a token whose instance is there.
+    let unfulfillable = FleetErrorCode::Unfulfillable.as_str();
+    let is_certain = |own: &&Exhausted| &*own.code != unfulfillable;
+    let exhausted = without.exhausted().iter().filter(is_certain).cloned().collect();
     if let Some(instance) = oldest {
-        return LaunchOutcome::Launched { instance, exhausted: Vec::new() };
+        return LaunchOutcome::Launched { instance, exhausted };
     }
     if world.now.duration_since(request.attempt.since) >= INSTANCE_GRACE {
         return without.waited_for();
     }
     let message = format!("EC2 may have an instance for {uid}, and does not show it yet");
-    LaunchOutcome::NotShown(PortError::new(ErrorKind::Unavailable, OPERATION, message))
+    let error = PortError::new(ErrorKind::Unavailable, OPERATION, message);
+    LaunchOutcome::NotShown { error, exhausted }
 }
 
 fn note_fault(world: &mut World, what: &str) {

@@ -174,7 +174,7 @@ fn a_token_with_other_parameters_finds_its_instance_once_ec2_shows_it() {
     let LaunchOutcome::Launched { instance, .. } = first else { panic!("{first:?}") };
     let other = LaunchRequest { taints: Vec::new(), ..request() };
     let hidden = launch(&world, other.clone());
-    assert!(matches!(hidden, LaunchOutcome::NotShown(error) if error.is_retryable()));
+    assert!(matches!(hidden, LaunchOutcome::NotShown { error, .. } if error.is_retryable()));
     world.change().advance_to(start() + described_after_max);
     let found = launch(&world, other);
     let LaunchOutcome::Launched { instance: found, .. } = found else { panic!("{found:?}") };
