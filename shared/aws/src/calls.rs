@@ -97,14 +97,15 @@ impl Calls {
         R: std::fmt::Debug + 'static,
     {
         let mut all = Vec::new();
-        loop {
-            self.budget.acquire(bucket, 1).await;
-            match pages.next().await {
-                Some(Ok(page)) => all.push(page),
-                Some(Err(error)) => return Err(port_error(action, &error)),
-                None => return Ok(all),
+        self.budget.acquire(bucket, 1).await;
+        while let Some(page) = pages.next().await {
+            all.push(page.map_err(|error| port_error(action, &error))?);
+            // Only once it is there is it known that there is a further page to pay for.
+            if all.len() > 1 {
+                self.budget.acquire(bucket, 1).await;
             }
         }
+        Ok(all)
     }
 }
 
@@ -152,7 +153,45 @@ pub fn from_aws_time(time: &aws_smithy_types::DateTime) -> Option<Timestamp> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use aws_script::Script;
+
     use super::*;
+    use crate::budget::Acquired;
+
+    /// Counts the tokens that calls take.
+    #[derive(Debug, Default)]
+    struct Counted(AtomicU32);
+
+    impl CallBudget for Counted {
+        fn acquire(&self, _: Bucket, tokens: u32) -> Acquired<'_> {
+            self.0.fetch_add(tokens, Ordering::SeqCst);
+            Box::pin(std::future::ready(()))
+        }
+    }
+
+    #[tokio::test]
+    async fn a_list_takes_a_token_for_each_of_its_pages_and_no_other() {
+        let page = |rest: &str| {
+            format!(
+                "<ListInstanceProfilesResult><InstanceProfiles/>{rest}</ListInstanceProfilesResult>"
+            )
+        };
+        let more = page("<IsTruncated>true</IsTruncated><Marker>next</Marker>");
+        let last = page("<IsTruncated>false</IsTruncated>");
+        for pages in [vec![&last], vec![&more, &last]] {
+            let action = "ListInstanceProfiles";
+            let script =
+                pages.iter().fold(Script::default(), |own, page| own.answers(action, page));
+            let budget = Arc::new(Counted::default());
+            let calls = Calls::new(&script.config(), Arc::clone(&budget) as _).unwrap();
+            let list = calls.iam.list_instance_profiles().into_paginator().send();
+            let found = calls.pages(Bucket::Iam, iam(action), list).await.unwrap();
+            assert_eq!((found.len(), script.asked(action).len()), (pages.len(), pages.len()));
+            assert_eq!(budget.0.load(Ordering::SeqCst) as usize, pages.len());
+        }
+    }
 
     #[test]
     fn each_region_asks_the_price_list_endpoint_of_its_part_of_the_world() {
