@@ -210,6 +210,22 @@ fn pure_crates_read_no_clock_no_environment_and_no_file_and_draw_no_lots() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
+/// While Lambda freezes a process, its monotonic clock stands still: what it remembers would grow
+/// old by the seconds in which it ran alone.
+#[test]
+fn what_processes_remember_ages_by_the_time_of_day() {
+    let live_on = ["aws", "ec2", "kubernetes", "lambda"].map(|name| format!("shared/{name}"));
+    let packages = packages();
+    let sources: Vec<Source> = packages
+        .iter()
+        .filter(|package| live_on.contains(&package.folder))
+        .flat_map(|package| production(package.sources()))
+        .collect();
+    assert!(sources.len() > 50, "the sources were not found");
+    let found: Vec<String> = lines_naming(&sources, &["Instant::now"]).collect();
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
 #[test]
 fn what_executes_a_plan_never_calls_the_planner_itself() {
     let packages = packages();

@@ -11,6 +11,7 @@ pub mod calls;
 pub mod cluster;
 pub mod eks;
 pub mod error;
+pub mod freshness;
 pub mod sdk;
 pub mod store;
 pub mod throttle;

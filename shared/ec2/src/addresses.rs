@@ -5,30 +5,36 @@
 //! (<https://karpenter.sh/docs/concepts/nodeclasses/#specsubnetselectorterms>).
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
 
-use domain::Text;
+use aws::freshness::is_fresh;
 use domain::node_class::ResolvedSubnet;
+use domain::{SignedDuration, Text, Timestamp};
 
 /// How long addresses of a launch stay reserved: until its network interfaces exist and EC2 counts
 /// them.
-const IN_FLIGHT_TTL: Duration = Duration::from_mins(1);
+const IN_FLIGHT_TTL: SignedDuration = SignedDuration::from_mins(1);
 /// How long a subnet without free addresses is avoided.
-const FULL_TTL: Duration = Duration::from_mins(3);
+const FULL_TTL: SignedDuration = SignedDuration::from_mins(3);
 
 /// Free addresses of subnets.
 #[derive(Debug, Default)]
 pub(super) struct Addresses {
     free: BTreeMap<Text, i64>,
     in_flight: Vec<InFlight>,
-    full_until: BTreeMap<Text, Instant>,
+    full_since: BTreeMap<Text, Timestamp>,
 }
 
 #[derive(Debug)]
 struct InFlight {
     subnet: Text,
     addresses: i64,
-    until: Instant,
+    since: Timestamp,
+}
+
+impl InFlight {
+    fn is_under_way(&self, now: Timestamp) -> bool {
+        is_fresh(self.since, IN_FLIGHT_TTL, now)
+    }
 }
 
 impl Addresses {
@@ -43,7 +49,7 @@ impl Addresses {
         &self,
         subnets: &'s [ResolvedSubnet],
         zone: &str,
-        now: Instant,
+        now: Timestamp,
     ) -> Option<&'s ResolvedSubnet> {
         let of_zone = || subnets.iter().filter(|subnet| &*subnet.zone == zone);
         let rank = |subnet: &&ResolvedSubnet| {
@@ -53,10 +59,9 @@ impl Addresses {
     }
 
     /// Reserves addresses for a launch in progress.
-    pub(super) fn reserve(&mut self, subnet: &Text, addresses: i64, now: Instant) {
-        self.in_flight.retain(|own| own.until > now);
-        let until = now + IN_FLIGHT_TTL;
-        self.in_flight.push(InFlight { subnet: subnet.clone(), addresses, until });
+    pub(super) fn reserve(&mut self, subnet: &Text, addresses: i64, now: Timestamp) {
+        self.in_flight.retain(|own| own.is_under_way(now));
+        self.in_flight.push(InFlight { subnet: subnet.clone(), addresses, since: now });
     }
 
     /// Releases what was reserved for a launch that did not use this subnet.
@@ -68,8 +73,8 @@ impl Addresses {
     }
 
     /// Marks a subnet as full.
-    pub(super) fn mark_full(&mut self, subnet: &Text, now: Instant) {
-        self.full_until.insert(subnet.clone(), now + FULL_TTL);
+    pub(super) fn mark_full(&mut self, subnet: &Text, now: Timestamp) {
+        self.full_since.insert(subnet.clone(), now);
     }
 
     /// Whether no subnet of the zone has an address left.
@@ -77,17 +82,18 @@ impl Addresses {
         &self,
         subnets: &[ResolvedSubnet],
         zone: &str,
-        now: Instant,
+        now: Timestamp,
     ) -> bool {
         subnets.iter().filter(|subnet| &*subnet.zone == zone).all(|own| self.is_full(&own.id, now))
     }
 
-    fn is_full(&self, subnet: &Text, now: Instant) -> bool {
-        self.full_until.get(subnet).is_some_and(|until| *until > now)
+    fn is_full(&self, subnet: &Text, now: Timestamp) -> bool {
+        self.full_since.get(subnet).is_some_and(|since| is_fresh(*since, FULL_TTL, now))
     }
 
-    fn left(&self, subnet: &Text, now: Instant) -> i64 {
-        let taken = self.in_flight.iter().filter(|own| own.until > now && own.subnet == *subnet);
+    fn left(&self, subnet: &Text, now: Timestamp) -> i64 {
+        let taken =
+            self.in_flight.iter().filter(|own| own.is_under_way(now) && own.subnet == *subnet);
         self.free.get(subnet).copied().unwrap_or(0) - taken.map(|own| own.addresses).sum::<i64>()
     }
 }
@@ -113,7 +119,7 @@ mod tests {
 
     #[test]
     fn launches_under_way_count_until_ec2_counts_them() {
-        let (mut addresses, subnets, now) = (addresses(), subnets(), Instant::now());
+        let (mut addresses, subnets, now) = (addresses(), subnets(), Timestamp::now());
         let best = |own: &Addresses, at| own.best(&subnets, "a", at).unwrap().id.clone();
         assert_eq!(&*best(&addresses, now), "subnet-2");
         addresses.reserve(&"subnet-2".into(), 29, now);
@@ -125,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_zone_is_full_when_all_of_its_subnets_are() {
-        let (mut addresses, subnets, now) = (addresses(), subnets(), Instant::now());
+        let (mut addresses, subnets, now) = (addresses(), subnets(), Timestamp::now());
         addresses.mark_full(&"subnet-2".into(), now);
         assert_eq!(&*addresses.best(&subnets, "a", now).unwrap().id, "subnet-1");
         assert!(!addresses.is_zone_full(&subnets, "a", now));
@@ -137,6 +143,6 @@ mod tests {
 
     #[test]
     fn a_zone_without_subnet_has_none() {
-        assert_eq!(addresses().best(&subnets(), "c", Instant::now()), None);
+        assert_eq!(addresses().best(&subnets(), "c", Timestamp::now()), None);
     }
 }

@@ -4,15 +4,13 @@
 //! answer came may have launched an instance. The SDK's own retries would hide which of the two
 //! came before the last try, so that the fleet is sent without them and tried again here.
 
-use std::time::{Duration, Instant};
-
 use aws::budget::Bucket;
 use aws::error::{aws_error, is_refusal, port_error};
 use aws_sdk_ec2::operation::create_fleet::CreateFleetOutput;
 use aws_sdk_ec2::operation::create_fleet::builders::CreateFleetInputBuilder;
 use controllers::ports::{ErrorKind, PortError};
 use controllers::steps::backoff;
-use domain::SignedDuration;
+use domain::{SignedDuration, Timestamp};
 
 use super::client::Ec2;
 use super::fleet_answer::is_profile_unknown;
@@ -23,7 +21,7 @@ const TRIES_MAX: u32 = 3;
 const PAUSE_FIRST: SignedDuration = SignedDuration::from_millis(250);
 const PAUSE_MAX: SignedDuration = SignedDuration::from_secs(5);
 /// A call that has taken as long is not tried again: other claims wait for the run.
-const TRY_WITHIN: Duration = Duration::from_secs(20);
+const TRY_WITHIN: SignedDuration = SignedDuration::from_secs(20);
 
 /// The last answer to a fleet.
 pub(super) struct FleetResponse {
@@ -43,7 +41,7 @@ pub(super) struct FleetRefusal {
 impl Ec2 {
     /// Sends a fleet, under one token however often it is tried.
     pub(super) async fn send_fleet(&self, call: &CreateFleetInputBuilder) -> FleetResponse {
-        let began = Instant::now();
+        let began = Timestamp::now();
         let token = call.get_client_token().as_deref().unwrap_or_default();
         let mut is_unsure = false;
         let mut number = 0;
@@ -66,7 +64,10 @@ impl Ec2 {
             if is_profile_unknown {
                 refusal.error.kind = ErrorKind::Unavailable;
             }
-            if !may_pass || number >= TRIES_MAX || began.elapsed() >= TRY_WITHIN {
+            if !may_pass
+                || number >= TRIES_MAX
+                || Timestamp::now().duration_since(began) >= TRY_WITHIN
+            {
                 return FleetResponse { answer: Err(refusal), is_unsure };
             }
             let pause = backoff::pause(PAUSE_FIRST, PAUSE_MAX, token, number);

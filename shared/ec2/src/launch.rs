@@ -11,7 +11,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Instant;
 
 use aws::error::redacted;
 use controllers::ports::cloud::{Exhausted, Instance, InstanceState, LaunchCall, LaunchOutcome};
@@ -267,7 +266,7 @@ impl Ec2 {
         reserved: &ReservedSubnets<'_>,
         catalogue: &Catalogue,
     ) -> LaunchOutcome {
-        let now = Instant::now();
+        let now = Timestamp::now();
         let subnets = &plan.class.status.subnets;
         let launched_in = answer.launched.as_ref().map(|own| &own.zone);
         self.release_addresses(reserved, launched_in);
@@ -305,7 +304,7 @@ impl Ec2 {
     }
 
     fn reserve_subnets<'a>(&self, plan: &FleetPlan<'a>) -> ReservedSubnets<'a> {
-        let now = Instant::now();
+        let now = Timestamp::now();
         let mut addresses = self.addresses();
         let mut reserved = BTreeMap::new();
         for (zone, count) in plan.addresses_by_zone() {

@@ -5,11 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
 
 use aws::budget::Bucket;
 use aws::calls::from_aws_time;
 use aws::error::redacted;
+use aws::freshness::is_fresh;
 use aws_sdk_ec2::types::{Filter, LaunchTemplate, ResourceType, ValidationWarning};
 use controllers::ports::{ErrorKind, PortError};
 use domain::label::{self, Labels};
@@ -27,9 +27,9 @@ const NAMES_A_CALL: usize = 200;
 /// The most CreateLaunchTemplate calls in flight.
 const CREATE_CONCURRENCY_MAX: usize = 8;
 /// How long a template is assumed to exist after it was found or created.
-const KNOWN_TTL: Duration = Duration::from_mins(10);
+const KNOWN_TTL: SignedDuration = SignedDuration::from_mins(10);
 /// How long after its creation a template may be unknown to other parts of EC2.
-const FRESH_TTL: Duration = Duration::from_mins(1);
+const FRESH_TTL: SignedDuration = SignedDuration::from_mins(1);
 /// The age at which a template is deleted.
 const AGE_MAX: SignedDuration = SignedDuration::from_hours(24);
 const TEMPLATES_A_PAGE: i32 = 200;
@@ -44,7 +44,7 @@ pub(super) struct Templates {
 #[derive(Clone, Copy, Debug)]
 struct Known {
     /// When it was last found or created.
-    at: Instant,
+    at: Timestamp,
     /// It was created then.
     is_new: bool,
 }
@@ -66,7 +66,7 @@ impl Templates {
     ) -> BTreeMap<String, PortError> {
         let mut missing: BTreeMap<&str, NeededTemplate<'_>> =
             needed.iter().map(|own| (own.template.name.as_str(), *own)).collect();
-        let now = Instant::now();
+        let now = Timestamp::now();
         missing.retain(|name, _| !self.is_known(name, now));
         if missing.is_empty() {
             return BTreeMap::new();
@@ -119,9 +119,8 @@ impl Templates {
             let made = template.create_time().and_then(from_aws_time);
             made.is_some_and(|made| now.duration_since(made) > AGE_MAX)
         };
-        let at = Instant::now();
         let unused = |template: &LaunchTemplate| {
-            !template.launch_template_name().is_some_and(|name| self.is_known(name, at))
+            !template.launch_template_name().is_some_and(|name| self.is_known(name, now))
         };
         let all = of_class(calls, cluster, class).await?;
         delete(calls, all.iter().filter(|own| is_old(own) && unused(own))).await
@@ -139,9 +138,9 @@ impl Templates {
         delete(calls, all.iter()).await
     }
 
-    fn is_known(&self, name: &str, now: Instant) -> bool {
+    fn is_known(&self, name: &str, now: Timestamp) -> bool {
         let known = self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        known.get(name).is_some_and(|own| now.duration_since(own.at) < KNOWN_TTL)
+        known.get(name).is_some_and(|own| is_fresh(own.at, KNOWN_TTL, now))
     }
 
     fn note(&self, name: String, known: Known) {
@@ -152,8 +151,9 @@ impl Templates {
     /// it, or its tags.
     pub(super) fn is_fresh<'n>(&self, mut names: impl Iterator<Item = &'n str>) -> bool {
         let known = self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let is_fresh = |own: &Known| own.is_new && own.at.elapsed() < FRESH_TTL;
-        names.any(|name| known.get(name).is_some_and(is_fresh))
+        let now = Timestamp::now();
+        let is_unknown = |own: &Known| own.is_new && is_fresh(own.at, FRESH_TTL, now);
+        names.any(|name| known.get(name).is_some_and(is_unknown))
     }
 }
 

@@ -4,12 +4,11 @@
 //! Functions may change items that all clusters share and put none: items are written by update.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use controllers::ports::{ErrorKind, PortError, SpotRecords, Version, Versioned};
 use controllers::record::spot::SpotRecord;
-use domain::Text;
 use domain::spot::SpotHistory;
+use domain::{Text, Timestamp};
 
 use super::attribute::{Attributes, Place, key_of};
 use super::error::DocumentError;
@@ -47,7 +46,7 @@ impl Stored for OfCluster {
 /// What the records of all clusters say to one, as they were read lately. One that cannot be parsed
 /// is logged and left out.
 pub(super) async fn read_all(table: &Table, cluster: &str) -> Result<SpotRecords, PortError> {
-    let asked_at = Instant::now();
+    let asked_at = Timestamp::now();
     if let Some(known) = table.spot_cache().get(asked_at) {
         return Ok(seen_by(&known, cluster));
     }

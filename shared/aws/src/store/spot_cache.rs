@@ -4,33 +4,34 @@
 //! few minutes, and after it has written itself. It is right when empty.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
 use controllers::ports::{SpotRecords, Versioned};
 use controllers::record::spot::SpotRecord;
-use domain::Text;
+use domain::{SignedDuration, Text, Timestamp};
+
+use crate::freshness::is_fresh;
 
 /// For how long what was read is taken to be what is there: as long as an offering is left alone
 /// after a notice, so that nothing is launched there before the notice counts.
-const READ_TTL: Duration = Duration::from_mins(3);
+const READ_TTL: SignedDuration = SignedDuration::from_mins(3);
 
 /// The records of all clusters, by cluster.
 pub(super) type Records = Arc<[(Text, Versioned<SpotRecord>)]>;
 
 /// Records that were read lately, and when.
 #[derive(Debug, Default)]
-pub(super) struct SpotCache(Mutex<Option<(Records, Instant)>>);
+pub(super) struct SpotCache(Mutex<Option<(Records, Timestamp)>>);
 
 impl SpotCache {
     /// What was read less than three minutes before `now`.
-    pub(super) fn get(&self, now: Instant) -> Option<Records> {
+    pub(super) fn get(&self, now: Timestamp) -> Option<Records> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (records, at) = known.as_ref()?;
-        (now.saturating_duration_since(*at) < READ_TTL).then(|| Arc::clone(records))
+        is_fresh(*at, READ_TTL, now).then(|| Arc::clone(records))
     }
 
     /// Remembers what was read at a moment.
-    pub(super) fn put(&self, records: Records, at: Instant) {
+    pub(super) fn put(&self, records: Records, at: Timestamp) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((records, at));
     }
 
@@ -67,11 +68,11 @@ mod tests {
     #[test]
     fn runs_of_one_process_read_the_table_once_in_three_minutes() {
         let cache = SpotCache::default();
-        let start = Instant::now();
+        let start = Timestamp::UNIX_EPOCH;
         let mut reads = 0;
         // A run a minute for half an hour.
         for minute in 0..30 {
-            let now = start + Duration::from_mins(minute);
+            let now = start + SignedDuration::from_mins(minute);
             if cache.get(now).is_none() {
                 reads += 1;
                 cache.put(records(&["a"]), now);
@@ -83,7 +84,7 @@ mod tests {
     #[test]
     fn what_this_process_has_written_is_read_anew() {
         let cache = SpotCache::default();
-        let now = Instant::now();
+        let now = Timestamp::UNIX_EPOCH;
         cache.put(records(&["a"]), now);
         assert!(cache.get(now).is_some());
         cache.forget();
