@@ -26,6 +26,8 @@ pub(crate) enum Due {
     PodStops { pod: ObjectKey, uid: Text },
     /// EC2 takes a spot instance back.
     InstanceIsReclaimed { instance: Text },
+    /// EC2 ends an instance that it has no room for after all.
+    InstanceEndsEarly { instance: Text },
     /// EC2 announces that it takes a spot instance back, as was drawn when it was launched.
     InterruptionIsDrawn { instance: Text },
     /// A terminated instance has shut down.

@@ -322,6 +322,7 @@ impl World {
             Due::JobExpires { job, uid } => self.job_expires(&job, &uid),
             Due::PodStops { pod, uid } => self.pod_stops(&pod, &uid),
             Due::InstanceIsReclaimed { instance } => self.instance_is_reclaimed(&instance),
+            Due::InstanceEndsEarly { instance } => self.instance_ends_early(&instance),
             Due::InterruptionIsDrawn { instance } => {
                 self.interrupt(&instance);
             }

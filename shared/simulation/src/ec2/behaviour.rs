@@ -49,6 +49,9 @@ pub struct Ec2Behaviour {
     pub has_fillers: bool,
     /// The account lacks the service-linked role for spot, and we may not create it.
     pub lacks_spot_role: bool,
+    /// Instances that EC2 ends within seconds of their launch, since it has no room for them after
+    /// all, of a thousand.
+    pub early_ends_per_mille: u32,
 }
 
 /// What becomes of a client token whose fleet launched nothing. Not documented.
@@ -110,6 +113,7 @@ impl Ec2Behaviour {
             call_refusal: None,
             has_fillers: rest % 2 == 1,
             lacks_spot_role: (rest / 2) % 2 == 1,
+            early_ends_per_mille: share(100),
         }
     }
 }

@@ -233,6 +233,12 @@ impl Ec2 {
         })
     }
 
+    /// Whether EC2 ends an instance soon after its launch; drawn for each.
+    pub(crate) fn ends_early(&self, id: &Text) -> bool {
+        let most = self.behaviour.early_ends_per_mille;
+        most > 0 && self.seed.draw("ends-early", id).happens(most)
+    }
+
     /// Sets the image that an instance runs.
     pub(crate) fn set_image(&mut self, id: &str, image: Text) {
         if let Some(own) = self.instances.get_mut(id) {

@@ -63,9 +63,15 @@ impl Cloud for SharedWorld {
         Ok(self.call("DescribeInstanceStatus").await?.statuses.values().cloned().collect())
     }
 
-    async fn ends(&self, _: &[Text]) -> Result<BTreeMap<Text, InstanceEnd>, PortError> {
-        // What ended is not described any more.
-        Ok(BTreeMap::new())
+    /// Only of those that ended early is it known why.
+    async fn ends(&self, ids: &[Text]) -> Result<BTreeMap<Text, InstanceEnd>, PortError> {
+        let why = || InstanceEnd {
+            code: "Server.InsufficientInstanceCapacity".into(),
+            message: "there is no room for it".into(),
+        };
+        let world = self.read();
+        let early = ids.iter().filter(|id| world.ec2.ends_early(id));
+        Ok(early.map(|id| (id.clone(), why())).collect())
     }
 
     async fn terminate(&self, instance_ids: &[Text]) -> Result<Vec<Termination>, PortError> {

@@ -37,6 +37,10 @@ const FORGOTTEN_AFTER: SignedDuration = SignedDuration::from_secs(10);
 /// Between EC2's warning and its taking a spot instance back.
 pub(crate) const SPOT_NOTICE: SignedDuration = SignedDuration::from_mins(2);
 
+/// How long an instance lasts that EC2 has no room for after all.
+const EARLY_END: (SignedDuration, SignedDuration) =
+    (SignedDuration::from_secs(1), SignedDuration::from_secs(15));
+
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 
 impl World {
@@ -56,6 +60,10 @@ impl World {
             let delay = fixed.unwrap_or(drawn).max(SignedDuration::ZERO);
             self.agenda.add(self.now + delay, Due::NodeJoins { instance: id.clone() });
             self.draw_interruption(&id);
+            if self.ec2.ends_early(&id) {
+                let after = self.seed.draw("early-end", &id).between(EARLY_END.0, EARLY_END.1);
+                self.agenda.add(self.now + after, Due::InstanceEndsEarly { instance: id });
+            }
         }
         answer
     }
@@ -271,6 +279,14 @@ impl World {
 
     pub(super) fn instance_is_reclaimed(&mut self, id: &Text) {
         if self.ec2.instance(id).is_some_and(Instance::is_billed) {
+            self.end_instance(id);
+        }
+    }
+
+    pub(super) fn instance_ends_early(&mut self, id: &Text) {
+        if self.ec2.instance(id).is_some_and(Instance::is_billed) {
+            self.announcements.push((id.clone(), NoticeKind::Terminated));
+            self.announced(id, "EC2 has no room, and ends");
             self.end_instance(id);
         }
     }

@@ -306,6 +306,11 @@ fn the_role_for_spot_may_be_missing() {
 }
 
 #[test]
+fn instances_may_end_right_after_their_launch() {
+    holds(Ec2Behaviour { early_ends_per_mille: 200, ..Ec2Behaviour::default() });
+}
+
+#[test]
 fn everything_may_be_so_at_once() {
     for seed in STRICT_SEEDS {
         holds_for(seed, Ec2Behaviour::strict(seed));
@@ -325,6 +330,8 @@ fn behaviours_are_really_taken_on() {
     assert!(is_seen(empty, "neither an instance nor an error"));
     let calls = refusing_calls(CallRefusal::InvalidFleetConfig, 300);
     assert!(is_seen(calls, "InvalidFleetConfig"));
+    let early = Ec2Behaviour { early_ends_per_mille: 200, ..Ec2Behaviour::default() };
+    assert!(is_seen(early, "EC2 has no room, and ends"));
     let refused = refusing_half(FailedToken::Mismatch, FleetErrorCode::Internal);
     assert!(is_seen(refused, "IdempotentParameterMismatch"));
 }
