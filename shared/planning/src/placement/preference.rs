@@ -21,8 +21,9 @@ pub(super) struct Preferred {
 }
 
 impl Placer<'_, '_> {
-    /// The best alternative: the fewest preferences left out, then the heaviest pool, then the
-    /// cheapest, then the first written.
+    /// The best alternative: a pool without a taint that the pod would rather avoid, then the
+    /// fewest preferences left out, then the heaviest pool, then the cheapest, then the first
+    /// written.
     pub(super) fn unpinned(&mut self, shape: ShapeIx) -> Option<Preferred> {
         let ways = self.model.shape(shape).alternatives.clone();
         let mut best: Option<Preferred> = None;
@@ -38,14 +39,16 @@ impl Placer<'_, '_> {
     fn is_preferred(&self, a: &Preferred, b: &Preferred) -> bool {
         let weight =
             |own: &Preferred| Reverse(self.model.pools[own.fit.pools[0].pool].node_pool.weight);
-        match (a.penalty, weight(a)).cmp(&(b.penalty, weight(b))) {
+        let rank = |own: &Preferred| (own.fit.is_avoided, own.penalty, weight(own));
+        match rank(a).cmp(&rank(b)) {
             Ordering::Equal => a.fit.value(self.model) < b.fit.value(self.model),
             order => order.is_lt(),
         }
     }
 
-    /// Adds each preference that can be met together with those before it, heaviest first. `None`
-    /// where no pool meets the requirements themselves.
+    /// Adds each preference that can be met together with those before it, heaviest first, without
+    /// going to a pool that the pod would rather avoid: upstream tolerates `PreferNoSchedule` last.
+    /// `None` where no pool meets the requirements themselves.
     pub(super) fn with_preferences(
         &mut self,
         shape: ShapeIx,
@@ -63,7 +66,9 @@ impl Placer<'_, '_> {
         for (weight, preference) in &self.model.shape(shape).preferences {
             let both = self.memo.sets_mut().and(preferred.conjunction, *preference);
             let narrowed = both.map(|both| (both, self.fit(shape, both)));
-            match narrowed.filter(|(_, fit)| !fit.pools.is_empty()) {
+            let avoids = preferred.fit.is_avoided;
+            let is_met = |fit: &Fit| !fit.pools.is_empty() && fit.is_avoided == avoids;
+            match narrowed.filter(|(_, fit)| is_met(fit)) {
                 Some((conjunction, fit)) => {
                     preferred = Preferred { conjunction, fit, ..preferred };
                 }

@@ -1,7 +1,7 @@
 //! Preferences: kept where they can be, given up where they cannot.
 
 use domain::label::{ARCH, ZONE};
-use domain::pod::PreferredPodTerm;
+use domain::pod::{NodeSelectorTerm, PreferredPodTerm};
 use domain::resource::{NODES, Resources};
 use domain::settings::PreferencePolicy;
 use domain::taint::TaintEffect;
@@ -61,6 +61,22 @@ fn a_pool_that_would_rather_not_is_the_last_resort() {
     gone.is_deleting = true;
     let alone = cluster().pool(heavy).pool(gone).pod(pod("a")).plan();
     assert_eq!(&*claim_of(&alone, "a").node_pool, "reluctant");
+}
+
+#[test]
+fn a_preference_is_given_up_before_a_pool_that_would_rather_not() {
+    let reluctant = node_pool_with("reluctant", |template| {
+        template.taints.push(taint("batch", TaintEffect::PreferNoSchedule));
+    });
+    let far = node_pool_of("default", &[is(ZONE, "b")]);
+    let both = cluster().pool(reluctant).pool(far);
+    let near = pod("a").preferring(10, is(ZONE, "a"));
+    assert_eq!(&*claim_of(&both.clone().pod(near).plan(), "a").node_pool, "default");
+    let term = |zone| NodeSelectorTerm { expressions: vec![is(ZONE, zone)], fields: Vec::new() };
+    let either = pod("a")
+        .with(|spec| spec.required_node_terms = Some(vec![term("a"), term("b")]))
+        .preferring(10, is(ZONE, "a"));
+    assert_eq!(&*claim_of(&both.pod(either).plan(), "a").node_pool, "default");
 }
 
 #[test]
