@@ -133,6 +133,11 @@ fn pod_spec(spec: Field<'_>) {
         }
     }
     requests_and_limits(spec.get("resources"));
+    let containers = spec.get("containers");
+    if containers.items().next().is_none() {
+        // What the pod requests is clear without, so that planning goes on.
+        containers.warn("it has no container, without which an API server refuses the object");
+    }
     let affinity = spec.get("affinity");
     let nodes = affinity.get("nodeAffinity");
     let required = nodes.get("requiredDuringSchedulingIgnoredDuringExecution");
@@ -305,6 +310,17 @@ mod tests {
         refused(&container("nvidia.com/gpu: 1", "nvidia.com/gpu: 2"), "must equal the limit of 2");
         accepted(&container("cpu: 1, memory: 1Gi", "cpu: 1000m, memory: 2Gi"));
         accepted(&container("nvidia.com/gpu: 1", ""));
+    }
+
+    #[test]
+    fn a_pod_without_containers_is_planned_with_a_warning() {
+        let warned = |spec: &str| {
+            accepted(&pod(spec));
+            let warnings = crate::read(&[Source::new("in.yaml", pod(spec))]).warnings;
+            warnings.iter().any(|warning| warning.what.contains("it has no container"))
+        };
+        assert!(warned("{containers: []}") && warned("{nodeName: a}"));
+        assert!(!warned("{containers: [{name: c}]}"));
     }
 
     #[test]
