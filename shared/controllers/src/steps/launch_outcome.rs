@@ -6,6 +6,7 @@ use domain::instance_type::{InstanceType, InstanceTypes};
 use domain::label::{self, Labels};
 use domain::node_claim::ConditionType;
 use domain::requirement::Requirements;
+use domain::resource::{CPU, EPHEMERAL_STORAGE, MEMORY, PODS, Resources};
 use domain::{SignedDuration, Text, Timestamp};
 
 use super::backoff;
@@ -171,6 +172,11 @@ pub fn launched(
     if let Some(instance_type) = instance_type {
         claim.status.capacity = instance_type.capacity.clone();
         claim.status.allocatable = instance_type.allocatable.clone();
+        // Those of NodeOverlays are not in the catalogue, and pods wait for them until the Node
+        // reports them.
+        let devices = requested_devices(&claim.requests);
+        claim.status.capacity.raise_to(&devices);
+        claim.status.allocatable.raise_to(&devices);
         if !record.launch.wants_efa {
             // It was launched without adapters, whatever its type may have.
             claim.status.capacity.set(&EFA.into(), 0);
@@ -186,6 +192,16 @@ pub fn launched(
     record.instance = Some(instance);
     record.launch_not_before = None;
     record
+}
+
+/// What a claim was planned with beyond what every instance has.
+fn requested_devices(requests: &Resources) -> Resources {
+    let native = [CPU, MEMORY, EPHEMERAL_STORAGE, PODS];
+    let mut devices = Resources::new();
+    for (name, amount) in requests.iter().filter(|(name, _)| !native.contains(&&***name)) {
+        devices.set(name, amount);
+    }
+    devices
 }
 
 fn resolved_labels(
@@ -273,7 +289,6 @@ mod tests {
     use crate::testing::{at, instance, instance_type, offering, record};
     use domain::instance_type::{CapacityType, Offering, Reservation};
     use domain::requirement::Requirement;
-    use domain::resource::CPU;
 
     #[test]
     fn a_response_with_neither_instance_nor_error_marks_all_offerings_unavailable() {
@@ -333,6 +348,20 @@ mod tests {
         assert_eq!(label(label::ZONE), Some("a"));
         assert_eq!(after.claim.status.allocatable.get(CPU), m5.allocatable.get(CPU));
         assert!(after.claim.is(ConditionType::Launched));
+    }
+
+    #[test]
+    fn a_claim_promises_the_devices_of_an_overlay_that_it_was_planned_with() {
+        const DEVICE: &str = "example.com/fpga";
+        let mut claim = record("web-1");
+        claim.claim.requests = Resources::new().with(CPU, 9_000).with(DEVICE, 1);
+        let m5 = instance_type("m5.large", [offering("a", "spot", 40)]);
+        let catalogue =
+            InstanceTypes { default: vec![m5.clone()].into(), ..InstanceTypes::default() };
+        let instance = instance("i-1", &claim, at(5));
+        let status = launched(claim, instance, &catalogue, at(5)).claim.status;
+        assert_eq!([status.capacity.get(DEVICE), status.allocatable.get(DEVICE)], [1, 1]);
+        assert_eq!(status.allocatable.get(CPU), m5.allocatable.get(CPU));
     }
 
     #[test]
