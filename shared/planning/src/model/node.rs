@@ -278,12 +278,11 @@ impl<'a> Index<'a> {
         let labelled = node.labels.get(label::INITIALIZED).is_some_and(|value| &**value == "true");
         let starts = is_managed && !labelled;
         let mut allocatable = node.allocatable.clone();
+        let known = if node.capacity.is_empty() { &node.allocatable } else { &node.capacity };
+        let mut capacity = known.clone();
         if let Some(claim) = claim.filter(|_| starts) {
-            for (name, promised) in claim.status.allocatable.iter() {
-                if allocatable.get(name) == 0 {
-                    allocatable.set(name, promised);
-                }
-            }
+            fill(&mut allocatable, &claim.status.allocatable);
+            fill(&mut capacity, &claim.status.capacity);
         }
         let taints = if starts {
             passing_left_out(&node.taints, startup_taints(claim, node_pool)).into()
@@ -301,11 +300,7 @@ impl<'a> Index<'a> {
             labels: Cow::Borrowed(&node.labels),
             taints,
             free: resources.array(&allocatable),
-            capacity: if node.capacity.is_empty() {
-                node.allocatable.clone()
-            } else {
-                node.capacity.clone()
-            },
+            capacity,
             is_managed,
             is_initialized: labelled
                 || claim.is_some_and(|claim| claim.is(ConditionType::Initialized)),
@@ -414,6 +409,15 @@ fn startup_taints<'a>(claim: Option<&'a NodeClaim>, pool: Option<&'a NodePool>) 
     match claim {
         Some(claim) if !claim.startup_taints.is_empty() => &claim.startup_taints,
         _ => pool.map_or(&[], |pool| &pool.template.startup_taints),
+    }
+}
+
+/// Sets what a node that starts does not report yet to what is promised of it.
+fn fill(amounts: &mut Resources, promises: &Resources) {
+    for (name, promised) in promises.iter() {
+        if amounts.get(name) == 0 {
+            amounts.set(name, promised);
+        }
     }
 }
 

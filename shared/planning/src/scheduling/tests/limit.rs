@@ -4,7 +4,7 @@ use domain::label::{HOSTNAME, NODE_POOL};
 use domain::money::UsdPerHour;
 use domain::pod::NodeSelectorTerm;
 use domain::reason::NodePoolUnfit;
-use domain::resource::{CPU, MEMORY, NODES, Resources, USD_PER_HOUR};
+use domain::resource::{CPU, MEMORY, NODES, NVIDIA_GPU, Resources, USD_PER_HOUR};
 use domain::taint::TaintEffect;
 
 use crate::testing::{
@@ -40,6 +40,29 @@ fn a_pool_launches_no_more_than_its_limit() {
         unfit(&plan, &plan.unschedulable[0].pod.name, "default"),
         NodePoolUnfit::Limit { .. }
     ));
+}
+
+#[test]
+fn devices_that_a_starting_node_does_not_report_yet_count_towards_a_limit() {
+    let mut with_gpus = instance_type("g.xlarge", 4, 0.50);
+    for own in [&mut with_gpus.capacity, &mut with_gpus.allocatable] {
+        own.set(&NVIDIA_GPU.into(), 2);
+    }
+    let mut world = limited(NVIDIA_GPU, 3).selling(vec![with_gpus]);
+    world = world.node(node("n1").of_type("g.xlarge").starting());
+    for node in &mut world.0.objects.nodes {
+        for reported in [&mut node.capacity, &mut node.allocatable] {
+            reported.set(&NVIDIA_GPU.into(), 0);
+        }
+    }
+    let plan = world.pods(3, &pod("a").asking(NVIDIA_GPU, 1)).plan();
+    assert_eq!((plan.placements.len(), plan.node_claims.len()), (2, 0));
+    let NodePoolUnfit::Limit { used, .. } =
+        unfit(&plan, &plan.unschedulable[0].pod.name, "default")
+    else {
+        panic!("{plan:?}")
+    };
+    assert_eq!(used, 2);
 }
 
 /// A pod that may run in either pool, each by a term of its own.
