@@ -23,6 +23,8 @@ use domain::plan::Plan;
 use domain::pod::Pod;
 use domain::snapshot::ClusterSnapshot;
 
+pub use model::overlay::AppliedOverlays;
+
 /// Virtual pods: those of CapacityBuffers, then those of schedules that are due.
 pub fn virtual_pods(snapshot: &ClusterSnapshot) -> Vec<Pod> {
     virtual_pods::virtual_pods(snapshot)

@@ -16,10 +16,11 @@ use crate::model::pool::Pool;
 /// Billionths of a dollar an hour that a node or a claim in flight counts for.
 ///
 /// A claim in flight says itself what it may come to, or else is one of the types that its
-/// requirements allow. A node whose price the catalogue does not have counts for nothing.
+/// requirements allow. A node counts by the catalogue, and for nothing where that does not
+/// have its price.
 pub(super) fn counted(pool: &Pool, node: &NodeView) -> i64 {
     let said = node.capacity.find(USD_PER_HOUR);
-    let priced = || node.cost().map(UsdPerHour::nanos);
+    let priced = || node.list_price().map(UsdPerHour::nanos);
     said.or_else(priced).unwrap_or_else(|| most_of_claim(pool, node))
 }
 

@@ -160,7 +160,7 @@ fn on_demand(snapshot: &ClusterSnapshot, node: &NodeView) -> Option<OnDemand> {
         return None;
     }
     if let (Some(price), Some(own), Some(zone)) =
-        (node.cost(), node.instance_type, node.labels.get(label::ZONE))
+        (node.list_price(), node.instance_type, node.labels.get(label::ZONE))
     {
         let instance = Instance { instance_type: own.name.clone(), zone: zone.clone() };
         return Some(OnDemand { instance, price });

@@ -10,7 +10,7 @@ pub(crate) mod intern;
 pub(crate) mod interruption;
 pub(crate) mod memo;
 pub(crate) mod node;
-mod overlay;
+pub(crate) mod overlay;
 pub(crate) mod pool;
 pub(crate) mod repair;
 pub(crate) mod resources;

@@ -26,6 +26,7 @@ use rustc_hash::FxHashMap;
 
 use super::daemon::Daemons;
 use super::interruption::counts;
+use super::overlay::AppliedOverlays;
 use super::resources::ResourceNames;
 use super::weight::Weights;
 use crate::ids::{Idx, IndexVec, NodeIx, PodIx};
@@ -63,6 +64,7 @@ pub(crate) struct NodeView<'a> {
     pub(crate) instance_type: Option<&'a InstanceType>,
     price: Option<UsdPerHour>,
     cost: Option<UsdPerHour>,
+    list_price: Option<UsdPerHour>,
 }
 
 impl NodeView<'_> {
@@ -113,8 +115,8 @@ impl NodeView<'_> {
         capacity_type_of(&self.labels)
     }
 
-    /// What it is weighed at against others: what it costs by the catalogue, and what its
-    /// interruptions cost where its NodePool says that; `None` where the catalogue does not say.
+    /// What it is weighed at against others: what it costs, and what its interruptions cost where
+    /// its NodePool says that; `None` where the catalogue does not say.
     /// Where commitments cover it, what removing it alone would save.
     pub(crate) fn price(&self) -> Option<UsdPerHour> {
         self.price
@@ -125,9 +127,14 @@ impl NodeView<'_> {
         self.price = Some(saved);
     }
 
-    /// What it costs by the catalogue; `None` where the catalogue does not say.
+    /// What it costs, overlays applied; `None` where the catalogue does not say.
     pub(crate) fn cost(&self) -> Option<UsdPerHour> {
         self.cost
+    }
+
+    /// What it costs by the catalogue, whatever overlays say.
+    pub(crate) fn list_price(&self) -> Option<UsdPerHour> {
+        self.list_price
     }
 }
 
@@ -202,6 +209,7 @@ struct Index<'a> {
     off: BTreeMap<&'a str, OffPeriod>,
     bound: FxHashMap<&'a str, Vec<PodIx>>,
     requests: Requests,
+    overlays: AppliedOverlays<'a>,
 }
 
 /// What pods request, by resource index.
@@ -250,7 +258,8 @@ impl<'a> Index<'a> {
         let off = |pool: &'a NodePool| Some((&*pool.name, pool.options.off_period(snapshot.now)?));
         let off = pools.clone().filter_map(off).collect();
         let pools = pools.map(|pool| (&*pool.name, pool)).collect();
-        Self { snapshot, pods, claim_of_node, in_flight, pools, off, bound, requests }
+        let overlays = AppliedOverlays::of(snapshot);
+        Self { snapshot, pods, claim_of_node, in_flight, pools, off, bound, requests, overlays }
     }
 
     fn type_of(&self, labels: &Labels, pool: Option<&NodePool>) -> Option<&'a InstanceType> {
@@ -280,6 +289,7 @@ impl<'a> Index<'a> {
         let mut allocatable = node.allocatable.clone();
         let known = if node.capacity.is_empty() { &node.allocatable } else { &node.capacity };
         let mut capacity = known.clone();
+        let instance_type = self.type_of(&node.labels, node_pool);
         if let Some(claim) = claim.filter(|_| starts) {
             fill(&mut allocatable, &claim.status.allocatable);
             fill(&mut capacity, &claim.status.capacity);
@@ -290,7 +300,7 @@ impl<'a> Index<'a> {
             Cow::Borrowed(node.taints.as_slice())
         };
         let bound = self.bound.get(&*node.name).cloned().unwrap_or_default();
-        let instance_type = self.type_of(&node.labels, node_pool);
+        let fargate_price = self.fargate_price(node, &bound);
         let mut view = NodeView {
             name: &node.name,
             node: Some(node),
@@ -307,9 +317,8 @@ impl<'a> Index<'a> {
             is_deleting: node.deleted.is_some()
                 || claim.is_some_and(|claim| claim.deleted.is_some()),
             price: None,
-            cost: self
-                .fargate_price(node, &bound)
-                .or_else(|| price_of(&node.labels, instance_type)),
+            cost: fargate_price.or_else(|| self.overlays.price(&node.labels, instance_type?)),
+            list_price: fargate_price.or_else(|| price_of(&node.labels, instance_type)),
             bound,
             instance_type,
         };
@@ -344,7 +353,8 @@ impl<'a> Index<'a> {
             node_pool,
             off: node_pool.and_then(|pool| self.off.get(&*pool.name)).copied(),
             price: None,
-            cost: price_of(&labels, instance_type),
+            cost: instance_type.and_then(|own| self.overlays.price(&labels, own)),
+            list_price: price_of(&labels, instance_type),
             labels: Cow::Owned(labels),
             taints: passing_left_out(&claim.taints, &[]).into(),
             free: resources.array(&allocatable),

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 
 use domain::Text;
 use domain::instance_type::{InstanceType, Offering};
-use domain::label;
+use domain::label::{self, Labels};
+use domain::money::UsdPerHour;
+use domain::node_offering::offering_of;
 use domain::node_pool::NodePool;
 use domain::overlay::NodeOverlay;
 use domain::requirement::{Requirement, Requirements, ValueSet};
@@ -55,7 +57,7 @@ impl<'a> Overlays<'a> {
         pool: &Requirements,
         instance_type: &InstanceType,
         offering: &Offering,
-    ) -> domain::money::UsdPerHour {
+    ) -> UsdPerHour {
         self.in_force
             .iter()
             .filter(|overlay| overlay.price.is_some())
@@ -84,6 +86,32 @@ impl<'a> Overlays<'a> {
             }
         }
         devices
+    }
+}
+
+/// NodeOverlays as they apply to nodes that are there: as they do to the next node of their pools.
+/// Else a node would be worth replacing by its like.
+pub struct AppliedOverlays<'a> {
+    overlays: Overlays<'a>,
+    /// What nodes of each pool are, by its name.
+    pools: BTreeMap<&'a str, Requirements>,
+}
+
+impl<'a> AppliedOverlays<'a> {
+    /// Those of a snapshot.
+    pub fn of(snapshot: &'a ClusterSnapshot) -> Self {
+        let overlays = Overlays::of(snapshot);
+        let pools = snapshot.objects.node_pools.iter().filter(|_| !overlays.is_empty());
+        let pools = pools.map(|pool| (&*pool.name, pool_requirements(pool))).collect();
+        Self { overlays, pools }
+    }
+
+    /// What an instance of the type with these labels costs: the price of the offering that it was
+    /// launched from, overlaid. `None` where the catalogue does not say.
+    pub fn price(&self, labels: &Labels, instance_type: &InstanceType) -> Option<UsdPerHour> {
+        let offering = offering_of(labels, instance_type)?;
+        let pool = labels.get(label::NODE_POOL).and_then(|name| self.pools.get(&**name));
+        Some(pool.map_or(offering.price, |pool| self.overlays.price(pool, instance_type, offering)))
     }
 }
 

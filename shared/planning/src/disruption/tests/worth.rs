@@ -1,8 +1,9 @@
 //! Which moves are worth it: required savings, how many new nodes may replace how many, which move
 //! comes first, and what is reported of other nodes.
 
-use domain::label::{INSTANCE_TYPE, ZONE};
+use domain::label::{INSTANCE_TYPE, NODE_POOL, ZONE};
 use domain::node_pool::ConsolidationPolicy;
+use domain::overlay::{NodeOverlay, PriceChange};
 use domain::pdb::CountOrPercent;
 use domain::plan::{Plan, PlannedNodeClaim};
 use domain::reason::{DisruptionReason, NotDisruptable, Unconsolidatable};
@@ -11,7 +12,7 @@ use domain::resource::{CPU, Resources};
 
 use crate::disruption::validate;
 use crate::testing::{
-    Cluster, NodeMaker, budget, cluster, disrupted_for, instance_type, node, node_pool_of, pdb,
+    Cluster, NodeMaker, budget, cluster, disrupted_for, instance_type, is, node, node_pool_of, pdb,
     pod, pod_key, requirement, usd,
 };
 
@@ -37,6 +38,37 @@ fn nodes_of_one_price_are_never_swapped() {
             before: usd(0.20),
         }
     );
+}
+
+#[test]
+fn an_overlay_changes_what_a_node_costs_as_it_does_for_the_next() {
+    let overlaid = |overlaid: &str, price: f64| {
+        let sold = ["m.xlarge", "n.xlarge"].map(|name| instance_type(name, 4, 0.20));
+        let overlay = NodeOverlay {
+            name: "own".into(),
+            requirements: vec![is(INSTANCE_TYPE, overlaid)],
+            price: Some(PriceChange::Absolute(usd(price))),
+            capacity: Resources::new(),
+            weight: 0,
+        };
+        cluster()
+            .selling(sold.to_vec())
+            .with(|snapshot| snapshot.objects.node_overlays.push(overlay))
+            .node(node("n1"))
+            .pod(pod("a").cpu(3000).on("n1"))
+    };
+    let cheaper = overlaid("m.xlarge", 0.05);
+    assert!(matches!(
+        unconsolidatable(&cheaper, "n1"),
+        Unconsolidatable::NothingCheaper { price, before, .. }
+            if (price, before) == (usd(0.05), usd(0.05))
+    ));
+    assert_eq!(cheaper.plan().totals.hourly_before, usd(0.05));
+    assert_eq!(overlaid("m.xlarge", 0.50).disruption().savings, usd(0.30));
+    let of_another_pool = overlaid("m.xlarge", 0.50).with(|snapshot| {
+        snapshot.objects.node_overlays[0].requirements.push(is(NODE_POOL, "other"));
+    });
+    assert_eq!(of_another_pool.plan().totals.hourly_before, usd(0.20));
 }
 
 #[test]
