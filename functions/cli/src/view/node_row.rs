@@ -8,13 +8,14 @@ use domain::label;
 use domain::money::UsdPerHour;
 use domain::node::Node;
 use domain::node_claim::NodeClaim;
-use domain::node_offering::{NodeCapacityType, fargate_price, offering_of};
+use domain::node_offering::{NodeCapacityType, fargate_price};
 use domain::plan::{Plan, PlannedNodeClaim};
 use domain::pod::{Pod, PodKey};
 use domain::reason::DisruptionReason;
 use domain::resource::{CPU, MEMORY, Resources};
 use domain::snapshot::ClusterSnapshot;
 use domain::{SignedDuration, Text, Timestamp};
+use planning::AppliedOverlays;
 use planning::explain::{SpotPassedOver, SpotWeight, SpotWeights};
 use simulation::report;
 
@@ -238,6 +239,7 @@ struct Index<'a> {
     nodes: HashSet<&'a str>,
     /// Why nodes go, by name.
     disrupted: HashMap<&'a str, DisruptionReason>,
+    overlays: AppliedOverlays<'a>,
 }
 
 impl<'a> Index<'a> {
@@ -268,6 +270,7 @@ impl<'a> Index<'a> {
                 .iter()
                 .flat_map(|taken| taken.nodes.iter().map(|node| (&**node, taken.reason)))
                 .collect(),
+            overlays: AppliedOverlays::of(snapshot),
         }
     }
 
@@ -307,7 +310,7 @@ impl<'a> Index<'a> {
             None => NodeState::Ready,
         };
         let (cpu, memory, pods) = self.usage(&node.name, &node.allocatable);
-        let row = from_labels(&node.labels, self.snapshot);
+        let row = self.row_of(&node.labels);
         NodeRow {
             name: node.name.clone(),
             price: row.price.or_else(|| self.fargate_price(node)),
@@ -319,6 +322,39 @@ impl<'a> Index<'a> {
             state,
             ..row
         }
+    }
+
+    /// The columns that a node's labels give; all others are blank.
+    fn row_of(&self, labels: &label::Labels) -> NodeRow {
+        NodeRow {
+            name: "".into(),
+            node_pool: labels.get(label::NODE_POOL).cloned(),
+            instance_type: labels.get(label::INSTANCE_TYPE).cloned(),
+            zone: labels.get(label::ZONE).cloned(),
+            capacity_type: NodeCapacityType::of(labels),
+            cpu: Usage::default(),
+            memory: Usage::default(),
+            pods: 0,
+            virtual_pods: 0,
+            age: None,
+            price: self.price(labels),
+            spot: None,
+            spot_passed_over: None,
+            state: NodeState::Ready,
+        }
+    }
+
+    /// What an instance of a node's type costs in its zone and capacity type.
+    fn price(&self, labels: &label::Labels) -> Option<UsdPerHour> {
+        let name = labels.get(label::INSTANCE_TYPE)?;
+        let mut pools = self.snapshot.objects.node_pools.iter();
+        let node_class = labels
+            .get(label::NODE_POOL)
+            .and_then(|pool| pools.find(|known| known.name == *pool))
+            .map_or("", |pool| &*pool.template.node_class_ref.name);
+        let types = self.snapshot.instance_types.of(node_class);
+        let instance_type = types.iter().find(|instance_type| instance_type.name == *name)?;
+        self.overlays.price(labels, instance_type)
     }
 
     /// What a node of Fargate costs, by the pod on it.
@@ -343,7 +379,7 @@ impl<'a> Index<'a> {
             virtual_pods: self.virtual_pods_on(&claim.name),
             age: self.age(claim.created),
             state,
-            ..from_labels(&claim.labels, self.snapshot)
+            ..self.row_of(&claim.labels)
         }
     }
 
@@ -436,40 +472,10 @@ fn held<'a>(snapshot: &'a ClusterSnapshot, plan: &'a Plan) -> HashMap<&'a str, (
     held
 }
 
-/// The columns that a node's labels give; all others are blank.
-fn from_labels(labels: &label::Labels, snapshot: &ClusterSnapshot) -> NodeRow {
-    NodeRow {
-        name: "".into(),
-        node_pool: labels.get(label::NODE_POOL).cloned(),
-        instance_type: labels.get(label::INSTANCE_TYPE).cloned(),
-        zone: labels.get(label::ZONE).cloned(),
-        capacity_type: NodeCapacityType::of(labels),
-        cpu: Usage::default(),
-        memory: Usage::default(),
-        pods: 0,
-        virtual_pods: 0,
-        age: None,
-        price: price(labels, snapshot),
-        spot: None,
-        spot_passed_over: None,
-        state: NodeState::Ready,
-    }
-}
-
-/// The catalogue's price for a node's type, zone and capacity type.
-fn price(labels: &label::Labels, snapshot: &ClusterSnapshot) -> Option<UsdPerHour> {
-    let name = labels.get(label::INSTANCE_TYPE)?;
-    let node_class = labels
-        .get(label::NODE_POOL)
-        .and_then(|pool| snapshot.objects.node_pools.iter().find(|known| known.name == *pool));
-    let node_class = node_class.map_or("", |pool| &*pool.template.node_class_ref.name);
-    let types = snapshot.instance_types.of(node_class);
-    let instance_type = types.iter().find(|instance_type| instance_type.name == *name)?;
-    offering_of(labels, instance_type).map(|offering| offering.price)
-}
-
 #[cfg(test)]
 mod tests {
+    use domain::overlay::{NodeOverlay, PriceChange};
+
     use super::*;
     use crate::testing;
 
@@ -482,6 +488,25 @@ mod tests {
         assert_eq!(shown("default-x7k2p"), "1 + 3 virtual");
         assert_eq!(shown("ip-10-0-0-1"), "2 + 1 virtual");
         assert_eq!(shown("ip-10-0-0-7"), "1");
+    }
+
+    #[test]
+    fn a_node_costs_what_overlays_make_of_its_price() {
+        let mut snapshot = testing::snapshot();
+        snapshot.objects.node_pools.push(testkit::node_pool("default").build());
+        let price = |snapshot: &ClusterSnapshot| {
+            let rows = rows(snapshot, &testing::plan());
+            rows.iter().find(|row| &*row.name == "ip-10-0-0-1").unwrap().price
+        };
+        assert_eq!(price(&snapshot), Some(testing::usd(0.1008)));
+        snapshot.objects.node_overlays.push(NodeOverlay {
+            name: "charge".into(),
+            requirements: Vec::new(),
+            price: Some(PriceChange::Add(testing::usd(0.025))),
+            capacity: Resources::new(),
+            weight: 0,
+        });
+        assert_eq!(price(&snapshot), Some(testing::usd(0.1258)));
     }
 
     #[test]
