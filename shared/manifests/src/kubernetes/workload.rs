@@ -155,8 +155,8 @@ fn owner_kind(kind: WorkloadKind) -> OwnerKind {
 }
 
 pub(super) fn read_deployment(root: Field<'_>) -> WorkloadObject {
-    let rollout = Some(read_rollout(root));
-    WorkloadObject { rollout, ..replicated(root, WorkloadKind::Deployment) }
+    let own = replicated(root, WorkloadKind::Deployment);
+    WorkloadObject { rollout: Some(read_rollout(root)), ..own }
 }
 
 pub(super) fn read_stateful_set(root: Field<'_>) -> WorkloadObject {
@@ -168,14 +168,16 @@ pub(super) fn read_replica_set(root: Field<'_>) -> WorkloadObject {
 }
 
 pub(super) fn read_job(root: Field<'_>) -> WorkloadObject {
+    let mut own = workload(root, WorkloadKind::Job);
     let job = job_spec(root.get("spec"), root.get("status"));
-    let workload = workload(root, WorkloadKind::Job, job.pods_at_once());
-    WorkloadObject { job: Some(job), ..workload }
+    own.workload.replicas = job.pods_at_once();
+    WorkloadObject { job: Some(job), ..own }
 }
 
 fn replicated(root: Field<'_>, kind: WorkloadKind) -> WorkloadObject {
-    let replicas = root.get("spec").get("replicas").count().unwrap_or(1);
-    workload(root, kind, replicas)
+    let mut own = workload(root, kind);
+    own.workload.replicas = root.get("spec").get("replicas").count().unwrap_or(1);
+    own
 }
 
 fn job_spec(spec: Field<'_>, status: Field<'_>) -> JobSpec {
@@ -198,7 +200,9 @@ fn job_spec(spec: Field<'_>, status: Field<'_>) -> JobSpec {
     }
 }
 
-fn workload(root: Field<'_>, kind: WorkloadKind, replicas: u32) -> WorkloadObject {
+/// What workloads have in common. Metadata comes first, since problems found from there on name the
+/// object in full.
+fn workload(root: Field<'_>, kind: WorkloadKind) -> WorkloadObject {
     let (metadata, key) = Metadata::namespaced(root);
     let spec = root.get("spec");
     let ReadTemplate { template, priority, traits } =
@@ -211,7 +215,7 @@ fn workload(root: Field<'_>, kind: WorkloadKind, replicas: u32) -> WorkloadObjec
         uid: metadata.uid,
         owner: owner(root.get("metadata").get("ownerReferences")),
         selector: selector.clone(),
-        workload: Workload { kind, key, replicas, template, selector },
+        workload: Workload { kind, key, replicas: 0, template, selector },
         claim_templates,
         priority,
         traits,

@@ -113,6 +113,21 @@ fn an_object_outside_namespaces_is_called_by_its_name() {
 }
 
 #[test]
+fn a_workload_in_the_default_namespace_is_called_so_wherever_it_is_wrong() {
+    for (kind, field) in [
+        ("Deployment", "replicas"),
+        ("StatefulSet", "replicas"),
+        ("ReplicaSet", "replicas"),
+        ("Job", "parallelism"),
+    ] {
+        let text = format!("kind: {kind}\nmetadata: {{name: web}}\nspec:\n  {field}: -1\n");
+        let expected =
+            format!("-1 is below zero (in.yaml:4, object default/web, field spec.{field})");
+        assert!(errors(&text).contains(&expected), "{:?}", errors(&text));
+    }
+}
+
+#[test]
 fn keys_with_dots_stand_in_brackets() {
     let text = "kind: Pod\nmetadata:\n  name: web\n  labels: {example.com/team: 4}\n";
     assert_eq!(
