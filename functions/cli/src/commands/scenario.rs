@@ -29,13 +29,19 @@ pub(crate) enum SimulateError {
     /// Neither a file nor a bundled scenario.
     #[error("there is no file {0}, and no bundled scenario of that name: they are {1}")]
     Unknown(String, String),
+    /// A bundled recording, which is no scenario.
+    #[error(
+        "there is no file {0}, and no bundled scenario of that name: it is a recording, which \
+         `outrigger simulate --from {0}` replays"
+    )]
+    Recording(String),
     /// The recording cannot be replayed.
     #[error(transparent)]
     Replay(Box<ReplayError>),
     /// It has no variant of that name.
     #[error(
-        "the scenario has no variant {0:?}: {known}",
-        known = if .1.is_empty() { "it has none" } else { .1 }
+        "the scenario has no variant {0:?}: it has {known}",
+        known = if .1.is_empty() { "none" } else { .1 }
     )]
     UnknownVariant(String, String),
     /// It is not valid, or cannot be run.
@@ -76,6 +82,9 @@ pub(crate) fn load(wanted: &str) -> Result<Scenario, SimulateError> {
         return parse(wanted, &input::text(path)?);
     }
     let Some(Bundled { name, text }) = bundled::find(wanted) else {
+        if bundled::find_recording(wanted).is_some() {
+            return Err(SimulateError::Recording(wanted.to_owned()));
+        }
         let known = bundled::ALL.map(|scenario| scenario.name).join(", ");
         return Err(SimulateError::Unknown(wanted.to_owned(), known));
     };
@@ -94,7 +103,8 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<Scenario, SimulateError> {
 
 /// The scenario with the variant of a name applied.
 pub(crate) fn with_variant(scenario: &Scenario, wanted: &str) -> Result<Scenario, SimulateError> {
-    let names = || scenario.variants.iter().map(|own| &*own.name).collect::<Vec<_>>();
+    let names =
+        || scenario.variants.iter().map(|own| format!("{:?}", own.name)).collect::<Vec<_>>();
     match scenario.variants.iter().find(|own| &*own.name == wanted) {
         Some(variant) => Ok(scenario.in_variant(variant)),
         None => Err(SimulateError::UnknownVariant(wanted.to_owned(), names().join(", "))),

@@ -123,6 +123,14 @@ fn a_recording_that_is_not_there_names_the_bundled_ones() {
     assert!(run.err.contains("no bundled recording of that name: there is openb"), "{run:?}");
 }
 
+#[test]
+fn a_bundled_recording_that_is_taken_for_a_scenario_says_how_it_is_replayed() {
+    let run = Workspace::with(&[]).run("simulate shop");
+    assert_eq!(run.status, 2, "{run:?}");
+    assert!(run.err.contains("it is a recording"), "{run:?}");
+    assert!(run.err.contains("`outrigger simulate --from shop`"), "{run:?}");
+}
+
 const AUDIT_LOG: &str = r#"{"stage":"ResponseComplete","verb":"create","stageTimestamp":"2026-01-05T09:00:00Z","objectRef":{"resource":"pods","namespace":"default"},"responseStatus":{"code":201},"responseObject":{"metadata":{"namespace":"default","name":"web-0","uid":"u1","creationTimestamp":"2026-01-05T09:00:00Z"},"spec":{"containers":[{"name":"web","image":"x","resources":{"requests":{"cpu":"1"}}}]}}}
 {"stage":"ResponseComplete","verb":"delete","stageTimestamp":"2026-01-05T09:30:00Z","objectRef":{"resource":"pods","namespace":"default","name":"web-0"},"responseStatus":{"code":200}}
 "#;

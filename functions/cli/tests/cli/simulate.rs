@@ -73,7 +73,7 @@ fn variants_are_run_side_by_side_or_one_by_one() {
     assert_eq!(one["expectations"].as_array().unwrap().len(), 2);
     let none = workspace.run("simulate scenario.yaml --variant medium");
     assert_eq!(none.status, 2, "{none:?}");
-    assert!(none.err.contains("small, large"), "{none:?}");
+    assert!(none.err.contains("it has \"small\", \"large\""), "{none:?}");
 }
 
 /// The variant that buys on demand has nothing that EC2 could take back.
