@@ -18,13 +18,15 @@ outrigger diff [OPTIONS] OLD NEW [-f FILE|DIR]...
 /// What to type.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  diff old/ new/ -f cluster.yaml             two folders of manifests
-  diff main:infra HEAD:infra -f cluster.yaml   two revisions, as `git show` names them
-  diff --git main...HEAD infra -f cluster.yaml what a branch changes, since it left main
-  diff --git HEAD infra -f cluster.yaml        what is not committed yet
+  diff old/ new/ -f cluster.yaml                two folders of manifests
+  diff main:infra HEAD:infra -f cluster.yaml    two revisions, as `git show` names them
+  diff --git main...HEAD infra -f cluster.yaml  what a branch changes, since it left main
+  diff --git HEAD infra -f cluster.yaml         what is not committed yet
 
-cluster.yaml is what the command at the end of `plan --help` prints. Exit status: 0 done; 2 bad usage
-or bad input; 3 worse than a --max-… option allows.";
+cluster.yaml is what the command at the end of `plan --help` prints.
+
+Exit status: 0 done; 1 a plan breaks a rule; 2 bad usage or bad input; 3 worse than a --max-… \
+option allows.";
 
 /// `outrigger diff`.
 #[derive(Debug, Args)]
