@@ -1,7 +1,7 @@
 //! Files, folders and standard input, as sources of manifests.
 
 use std::fs;
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use manifests::Source;
@@ -106,7 +106,9 @@ fn manifest_files(folder: &Path) -> Result<Vec<PathBuf>, InputError> {
             Err(error) if error.loop_ancestor().is_some() => {}
             Err(error) => {
                 let path = error.path().unwrap_or(folder).to_owned();
-                return Err(cannot_read(&path, error.into()));
+                // The walk's own words name the path once more.
+                let source = error.into_io_error().unwrap_or_else(|| ErrorKind::Other.into());
+                return Err(cannot_read(&path, source));
             }
         }
     }
@@ -142,6 +144,20 @@ mod tests {
 
         let texts: Vec<_> = sources.iter().map(|source| source.text.as_str()).collect();
         assert_eq!(texts, ["a", "b"]);
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_link_to_nowhere_is_named_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("link.yaml");
+        std::os::unix::fs::symlink("nowhere", &link).unwrap();
+        let InputError::Read { path, source } = sources(&[folder.path().to_owned()]).unwrap_err()
+        else {
+            panic!("a link to nowhere cannot be read");
+        };
+        assert_eq!(path, link.display().to_string());
+        assert!(!source.to_string().contains("link.yaml"), "{source}");
     }
 
     #[test]
