@@ -79,6 +79,11 @@ impl<'v> ObjectReader<'v> {
         *self.name.borrow_mut() = Some(name);
     }
 
+    /// What errors call the object.
+    pub(crate) fn name(&self) -> Option<String> {
+        self.name.borrow().clone()
+    }
+
     /// The value, if nothing was found wrong; else everything that was. Warnings come with either.
     pub fn finish<T>(self, value: Option<T>) -> (Result<T, Vec<ManifestError>>, Vec<Warning>) {
         let cut = self.is_cut.get().then(|| ManifestError {

@@ -131,6 +131,7 @@ impl Reader {
                 None
             }
         };
+        let called = if reader.is_broken() { reader.name() } else { None };
         let (result, warnings) = reader.finish(object);
         self.objects.warnings.extend(warnings);
         match result {
@@ -140,7 +141,7 @@ impl Reader {
                 value: object,
             }),
             Err(errors) => {
-                let Some(identity) = known.map(|kind| identity_of(value, kind)) else {
+                let Some(identity) = known.map(|kind| identity_of(value, kind, called)) else {
                     self.objects.errors.extend(errors);
                     return;
                 };
@@ -160,11 +161,14 @@ impl Reader {
     }
 }
 
-/// What identifies an object of which nothing but its kind is known to be right.
-fn identity_of(value: &Value<'_>, kind: &'static str) -> Identity {
-    let metadata = value.get("metadata");
-    let part = |key| metadata.and_then(|own| own.get(key)).and_then(Value::as_str).map(Text::from);
-    Identity { kind, namespace: part("namespace"), name: part("name").unwrap_or_default() }
+/// What identifies an object of which nothing but its kind is known to be right. It is in a
+/// namespace if it is called `NAMESPACE/NAME`: kinds that live outside namespaces are not.
+fn identity_of(value: &Value<'_>, kind: &'static str, called: Option<String>) -> Identity {
+    let name = value.get("metadata").and_then(|own| own.get("name")).and_then(Value::as_str);
+    let name = name.unwrap_or_default();
+    let called = called.unwrap_or_default();
+    let namespace = called.strip_suffix(name).and_then(|own| own.strip_suffix('/'));
+    Identity { kind, namespace: namespace.map(Text::from), name: name.into() }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use domain::label;
 use domain::pod::{OwnerKind, Pod};
 use manifests::{Identity, Located, Object, Objects};
 
-use super::differences::{ByIdentity, ObjectChange, by_identity, differences};
+use super::differences::{ByIdentity, Difference, ObjectChange, by_identity, differences, invalid};
 use super::live::completed;
 use super::owned::follow;
 
@@ -18,13 +18,16 @@ pub(crate) struct Change<'a> {
     live: ByIdentity<'a>,
     old: ByIdentity<'a>,
     new: ByIdentity<'a>,
+    /// Objects of the old and of the new set that cannot be read.
+    invalid: [BTreeSet<Identity>; 2],
     now: Timestamp,
 }
 
 /// The objects of a cluster with a set applied to them.
 #[derive(Clone, Debug)]
 pub(crate) struct Applied {
-    /// The objects. Errors, warnings and skipped kinds of the sources are not among them.
+    /// The objects, and which cannot be read. Errors, warnings and skipped kinds of the sources are
+    /// not among them.
     pub(crate) objects: Objects,
     /// What cannot be known before the set is really applied.
     pub(crate) open: BTreeSet<String>,
@@ -32,19 +35,28 @@ pub(crate) struct Applied {
 
 impl<'a> Change<'a> {
     /// Of the objects of a cluster, which may be none, by both sets, at a moment.
+    ///
+    /// What the new set says of an object that cannot be read changes nothing: an API server
+    /// refuses it, and has what the old set says.
     pub(crate) fn new(cluster: &'a Objects, [old, new]: [&'a Objects; 2], now: Timestamp) -> Self {
-        let [live, old, new] = [cluster, old, new].map(by_identity);
-        Self { cluster, live, old, new, now }
+        let invalid = [old, new].map(invalid);
+        let [live, old, mut new] = [cluster, old, new].map(by_identity);
+        for identity in &invalid[1] {
+            if let Some(was) = old.get(identity) {
+                new.insert(identity.clone(), was);
+            }
+        }
+        Self { cluster, live, old, new, invalid, now }
     }
 
     /// What differs between both sets.
     pub(crate) fn differences(&self) -> Vec<ObjectChange> {
-        differences(&self.old, &self.new)
+        differences(&self.old, &self.new, &self.invalid[1])
     }
 
     /// The cluster with the old set applied. Pods that are there stay as they are.
     pub(crate) fn before(&self) -> Applied {
-        self.apply(&self.old, &BTreeSet::new())
+        self.apply(&self.old, &BTreeSet::new(), &self.invalid[0])
     }
 
     /// The cluster with the new set applied: what only the old one has is gone, and pods that are
@@ -52,8 +64,9 @@ impl<'a> Change<'a> {
     /// alike makes no difference to its pods, whatever their number: something else may scale it.
     pub(crate) fn after(&self) -> Applied {
         let removed = self.old.keys().filter(|identity| !self.new.contains_key(identity)).collect();
-        let mut applied = self.apply(&self.new, &removed);
-        for difference in self.differences() {
+        let mut applied = self.apply(&self.new, &removed, &self.invalid[1]);
+        let differences = self.differences().into_iter();
+        for difference in differences.filter(|own| own.difference != Difference::Invalid) {
             // Of what the old set does not have, the cluster says what it was.
             let identity = &difference.identity;
             let was = self.old.get(identity).or_else(|| self.live.get(identity));
@@ -69,7 +82,12 @@ impl<'a> Change<'a> {
         applied
     }
 
-    fn apply(&self, own: &ByIdentity<'_>, removed: &BTreeSet<&Identity>) -> Applied {
+    fn apply(
+        &self,
+        own: &ByIdentity<'_>,
+        removed: &BTreeSet<&Identity>,
+        invalid: &BTreeSet<Identity>,
+    ) -> Applied {
         let stays = |located: &&Located<Object>| {
             located.value.identity().is_none_or(|identity| {
                 let is_given = own.contains_key(&identity) && !self.keeps_live(&identity);
@@ -90,7 +108,8 @@ impl<'a> Change<'a> {
                 budget.complete_status(&pods);
             }
         }
-        Applied { objects: Objects { objects, ..Objects::default() }, open }
+        let unreadable = self.cluster.unreadable.union(invalid).cloned().collect();
+        Applied { objects: Objects { objects, unreadable, ..Objects::default() }, open }
     }
 
     /// Whether the cluster's own object counts: both sets have it alike, and it is of a kind that

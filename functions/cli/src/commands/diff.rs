@@ -261,8 +261,8 @@ fn rendered(args: &DiffArgs, compared: &Compared) -> Result<String, serde_json::
     let prices = loaded.price_note();
     match args.output {
         DiffFormat::Text => Ok(text::diff::diff(diff, open, &prices, Canvas::of_stdout())),
-        DiffFormat::Markdown => Ok(markdown::diff::diff(diff, open, &prices)),
-        DiffFormat::Html => html::diff::diff(diff, open, &prices),
+        DiffFormat::Markdown => Ok(markdown::diff::diff(diff, open, errors, &prices)),
+        DiffFormat::Html => html::diff::diff(diff, open, errors, &prices),
         DiffFormat::Json => {
             let catalog = basis::catalog(args.catalog.as_deref(), false);
             let options = BasisOptions { cluster: args.settings.cluster.clone(), catalog };

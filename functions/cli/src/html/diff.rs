@@ -19,6 +19,7 @@ use crate::view::unschedulable::groups_of;
 pub(crate) fn diff(
     diff: &ClusterDiff,
     open: &[String],
+    errors: &[String],
     prices: &PriceNote,
 ) -> Result<String, serde_json::Error> {
     let mut data = PageData::new("diff");
@@ -31,6 +32,7 @@ pub(crate) fn diff(
     let lead = html! {
         p.about { "From " bdi { (diff.old_name) } " to " bdi { (diff.new_name) } "." }
         ul.plain { @for change in &diff.changes { (changed(change)) } }
+        @for error in errors { p.bad { (error) } }
         (worse(diff))
         (figures("All nodes replaced", ALL_REPLACED, &diff_row::all_replaced(diff)))
         @if diff.has_managed_nodes {
@@ -77,6 +79,7 @@ fn changed(change: &ObjectChange) -> Markup {
         Difference::Added => ("added", "good"),
         Difference::Changed => ("changed", "warn"),
         Difference::Removed => ("removed", "bad"),
+        Difference::Invalid => ("invalid", "bad"),
     };
     html! { li { bdi { (identity) } " " span class=(tone) { (word) } } }
 }

@@ -20,9 +20,15 @@ const ITEMS_MAX: usize = 30;
 const CHARS_MAX: usize = 60_000;
 
 /// The whole comment.
-pub(crate) fn diff(diff: &ClusterDiff, open: &[String], prices: &PriceNote) -> String {
+pub(crate) fn diff(
+    diff: &ClusterDiff,
+    open: &[String],
+    errors: &[String],
+    prices: &PriceNote,
+) -> String {
     let mut lines = vec![MARK.to_owned()];
-    let verdict = if diff.exceeded.is_empty() { "" } else { "❌ " };
+    let is_accepted = diff.exceeded.is_empty() && errors.is_empty();
+    let verdict = if is_accepted { "" } else { "❌ " };
     lines.push(format!("### {verdict}Nodes: {}", escaped(&diff.headline())));
     lines.push(String::new());
     for exceeded in &diff.exceeded {
@@ -31,6 +37,7 @@ pub(crate) fn diff(diff: &ClusterDiff, open: &[String], prices: &PriceNote) -> S
     if !diff.exceeded.is_empty() {
         lines.push(String::new());
     }
+    list(&mut lines, errors.iter().map(|own| format!("**invalid:** {}", escaped(own))).collect());
     changes(&mut lines, diff);
     figures(&mut lines, "All nodes replaced", ALL_REPLACED, &diff_row::all_replaced(diff));
     if diff.has_managed_nodes {
@@ -70,6 +77,7 @@ fn changes(lines: &mut Vec<String>, diff: &ClusterDiff) {
             Difference::Added => "added",
             Difference::Changed => "changed",
             Difference::Removed => "removed",
+            Difference::Invalid => "invalid",
         };
         format!("{} {word}", escaped(&change.identity.to_string()))
     };

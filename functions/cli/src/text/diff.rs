@@ -77,6 +77,7 @@ fn changes(page: &mut Page, diff: &ClusterDiff) {
             Difference::Added => ("added", Role::Good),
             Difference::Changed => ("changed", Role::Warning),
             Difference::Removed => ("removed", Role::Bad),
+            Difference::Invalid => ("invalid", Role::Bad),
         };
         let line = format!("  {identity}  {}", page.paint(role, word));
         page.line(line);

@@ -13,7 +13,7 @@ use super::money::Dollars;
 use super::outcome::{Group, Outcome};
 use super::pod_names::counted;
 use super::threshold::{Exceeded, Measured, Thresholds};
-use crate::change::ObjectChange;
+use crate::change::{Difference, ObjectChange};
 
 /// A change, what comes of it, and what of that is worse than is allowed.
 #[derive(Clone, Debug)]
@@ -152,6 +152,11 @@ impl ClusterDiff {
     pub(crate) fn headline(&self) -> String {
         let Pair { old, new } = &self.all_replaced;
         let mut parts = Vec::new();
+        let invalid = self.changes.iter().filter(|own| own.difference == Difference::Invalid);
+        let invalid = invalid.count();
+        if invalid > 0 {
+            parts.push(format!("{} invalid", counted(invalid, "object")));
+        }
         let (was, is) = (old.nodes.price, new.nodes.price);
         let change = cost_change(was, is);
         match dollars(was, is).0.cmp(&0) {

@@ -158,6 +158,8 @@ enum DifferenceWord {
     Changed,
     /// Only the old manifests have it.
     Removed,
+    /// The new manifests have it, and it is invalid: it stays as it was.
+    Invalid,
 }
 
 impl From<&ObjectChange> for ChangeDocument {
@@ -171,6 +173,7 @@ impl From<&ObjectChange> for ChangeDocument {
                 Difference::Added => DifferenceWord::Added,
                 Difference::Changed => DifferenceWord::Changed,
                 Difference::Removed => DifferenceWord::Removed,
+                Difference::Invalid => DifferenceWord::Invalid,
             },
         }
     }

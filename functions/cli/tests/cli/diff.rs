@@ -462,6 +462,59 @@ fn what_an_api_server_refused_is_no_part_of_what_there_was() {
 }
 
 #[test]
+fn an_invalid_object_of_the_new_manifests_is_called_so_and_stays_as_it_was() {
+    let old = both_zones("spot") + &web("replicas: 3", "500m", "web:1");
+    let without_role = old.replace("  role: nodes\n", "");
+    let wrong_operator =
+        old.replace("operator: In, values: [spot]", "operator: Is, values: [spot]");
+    let negative = old.replace("replicas: 3", "replicas: -3");
+    for (new, changed) in [
+        (without_role, json!({"kind": "EC2NodeClass", "namespace": null, "name": "default"})),
+        (wrong_operator, json!({"kind": "NodePool", "namespace": null, "name": "default"})),
+        (negative, json!({"kind": "Deployment", "namespace": "default", "name": "web"})),
+    ] {
+        let run = diff(&old, &new, "-o json");
+        assert_eq!(run.status, 2, "{run:?}");
+        let document = run.json();
+        let [change] = document["changes"].as_array().unwrap().as_slice() else {
+            panic!("{}", document["changes"]);
+        };
+        for key in ["kind", "namespace", "name"] {
+            assert_eq!(change[key], changed[key], "{change}");
+        }
+        assert_eq!(change["difference"], "Invalid");
+        assert_eq!(document["headline"], "1 object invalid");
+        for figures in ["allReplaced", "nextTick"] {
+            assert_eq!(document[figures]["old"], document[figures]["new"], "{changed}");
+        }
+    }
+}
+
+#[test]
+fn what_is_invalid_stands_in_the_comment_and_on_the_page() {
+    let old = both_zones("spot");
+    let new = old.replace("  role: nodes\n", "");
+    let error = "exactly one of role and instanceProfile is needed";
+    let comment = diff(&old, &new, "-o markdown").out;
+    assert!(comment.contains("### ❌ Nodes: 1 object invalid\n"), "{comment}");
+    assert!(comment.contains(&format!("- **invalid:** {error} (new.yaml:")), "{comment}");
+    assert!(comment.contains("- EC2NodeClass default invalid\n"), "{comment}");
+    let page = diff(&old, &new, "-o html").out;
+    assert!(page.contains(error), "{page}");
+}
+
+#[test]
+fn nothing_is_launched_by_a_new_node_class_that_is_invalid() {
+    let shop = SHOP.replace("  role: nodes\n", "");
+    let files = [("none.yaml", "# none\n"), ("shop.yaml", &shop), ("catalog.yaml", CATALOG)];
+    let workspace = Workspace::with(&files);
+    let run = workspace.run("diff none.yaml shop.yaml --catalog catalog.yaml -o json");
+    assert_eq!(run.status, 2, "{run:?}");
+    assert!(run.err.contains("NodePools that refer to it launch nothing"), "{run:?}");
+    assert_eq!(run.json()["allReplaced"]["new"]["nodes"]["count"], 0, "{}", run.out);
+}
+
+#[test]
 fn the_same_change_gives_the_same_bytes() {
     let run = || diff(&both_zones("spot"), &both_zones("on-demand"), "-o json").out;
     assert_eq!(run(), run());

@@ -128,6 +128,16 @@ fn a_workload_in_the_default_namespace_is_called_so_wherever_it_is_wrong() {
 }
 
 #[test]
+fn an_object_that_cannot_be_read_is_known_by_its_namespace_too() {
+    let text = "kind: Deployment\nmetadata: {name: web}\nspec: {replicas: -1}\n---\n\
+                kind: Deployment\nmetadata: {name: web, namespace: shop}\nspec: {replicas: -1}\n---\n\
+                kind: Node\nmetadata: {name: n1}\nstatus: {capacity: {cpu: -1}}\n";
+    let objects = read_text(text);
+    let unreadable: Vec<String> = objects.unreadable.iter().map(ToString::to_string).collect();
+    assert_eq!(unreadable, ["Deployment default/web", "Deployment shop/web", "Node n1"]);
+}
+
+#[test]
 fn keys_with_dots_stand_in_brackets() {
     let text = "kind: Pod\nmetadata:\n  name: web\n  labels: {example.com/team: 4}\n";
     assert_eq!(
