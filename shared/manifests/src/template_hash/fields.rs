@@ -13,6 +13,8 @@ use crate::duration;
 pub(super) struct Fields<'v> {
     of: Option<&'v Value<'v>>,
     pub(super) list: Vec<(&'static str, Shape<'v>)>,
+    /// Names that objects have for the fields that this version knows.
+    known: Vec<&'static str>,
     /// Something was of another type than the API has.
     pub(super) is_odd: bool,
 }
@@ -20,7 +22,13 @@ pub(super) struct Fields<'v> {
 impl<'v> Fields<'v> {
     pub(super) fn of(object: Option<&'v Value<'v>>) -> Self {
         let is_odd = object.is_some_and(|value| !matches!(value.data, Data::Object(_)));
-        Self { of: object, list: Vec::new(), is_odd }
+        Self { of: object, list: Vec::new(), known: Vec::new(), is_odd }
+    }
+
+    /// Fields that do not count, or are added otherwise.
+    pub(super) fn beside(mut self, keys: &[&'static str]) -> Self {
+        self.known.extend(keys);
+        self
     }
 
     pub(super) fn get(&self, key: &str) -> Option<&'v Value<'v>> {
@@ -30,9 +38,10 @@ impl<'v> Fields<'v> {
     /// Adds a field that is present, converted by `read`.
     pub(super) fn with(
         mut self,
-        (name, key): (&'static str, &str),
+        (name, key): (&'static str, &'static str),
         read: impl FnOnce(&'v Value<'v>) -> Option<Shape<'v>>,
     ) -> Self {
+        self.known.push(key);
         if let Some(value) = self.get(key) {
             match read(value) {
                 Some(shape) => self.list.push((name, shape)),
@@ -45,7 +54,7 @@ impl<'v> Fields<'v> {
     /// Adds a field that Go holds by value, so that its zero counts as absent.
     pub(super) fn with_nonzero(
         self,
-        names: (&'static str, &str),
+        names: (&'static str, &'static str),
         read: impl FnOnce(&'v Value<'v>) -> Option<Shape<'v>>,
     ) -> Self {
         let is_zero = |value: &Value| match &value.data {
@@ -54,12 +63,29 @@ impl<'v> Fields<'v> {
             Data::Text(text) => text.is_empty(),
             _ => false,
         };
-        if self.get(names.1).is_some_and(is_zero) { self } else { self.with(names, read) }
+        if self.get(names.1).is_some_and(is_zero) {
+            self.beside(&[names.1])
+        } else {
+            self.with(names, read)
+        }
+    }
+
+    /// Whether everything that is written is understood. A field of a newer API may count, and in
+    /// which place is not known.
+    pub(super) fn is_understood(&self) -> bool {
+        let is_known = |(key, value): &(Cow<'_, str>, Value<'_>)| {
+            matches!(value.data, Data::Null) || self.known.contains(&key.as_ref())
+        };
+        let members = match self.of.map(|object| &object.data) {
+            Some(Data::Object(members)) => members.as_slice(),
+            _ => &[],
+        };
+        !self.is_odd && members.iter().all(is_known)
     }
 
     /// The struct; `None` where something in it cannot be hashed.
     pub(super) fn finish(self, name: &'static str) -> Option<Shape<'v>> {
-        (!self.is_odd).then_some(Shape::Struct(name, self.list))
+        self.is_understood().then_some(Shape::Struct(name, self.list))
     }
 }
 

@@ -24,6 +24,20 @@ pub(crate) fn node_class_hashes(spec: &Value<'_>, family: AmiFamily) -> NodeClas
     NodeClassHashes::new(v5, v6)
 }
 
+/// Fields that do not count, and those that count otherwise than the rest: the options of metadata,
+/// which hash with their defaults, and what only one of the versions has.
+const OTHERS: [&str; 9] = [
+    "subnetSelectorTerms",
+    "securityGroupSelectorTerms",
+    "capacityReservationSelectorTerms",
+    "ipPrefixCount",
+    "amiSelectorTerms",
+    "amiFamily",
+    "metadataOptions",
+    "kubelet",
+    "enclaveOptions",
+];
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Version {
     V5,
@@ -32,6 +46,7 @@ enum Version {
 
 fn shape<'v>(spec: &'v Value<'v>, version: Version) -> Option<Shape<'v>> {
     let mut fields = Fields::of(Some(spec))
+        .beside(&OTHERS)
         .with(("PlacementGroupSelector", "placementGroupSelector"), placement_group)
         .with(("AssociatePublicIPAddress", "associatePublicIPAddress"), boolean)
         .with(("UserData", "userData"), text)
@@ -141,8 +156,13 @@ fn network_interface<'v>(value: &'v Value<'v>) -> Option<Shape<'v>> {
 
 /// Every option, the API server's defaults for those that are not written.
 fn metadata_options<'v>(value: Option<&'v Value<'v>>) -> Option<Shape<'v>> {
-    let given = Fields::of(value);
-    if given.is_odd {
+    let given = Fields::of(value).beside(&[
+        "httpEndpoint",
+        "httpProtocolIPv6",
+        "httpPutResponseHopLimit",
+        "httpTokens",
+    ]);
+    if !given.is_understood() {
         return None;
     }
     let word = |name, key, default| match given.get(key) {

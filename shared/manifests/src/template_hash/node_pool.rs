@@ -36,7 +36,8 @@ fn spec<'v>(value: &'v Value<'v>) -> Option<Shape<'v>> {
         .with(("Taints", "taints"), taints)
         .with(("StartupTaints", "startupTaints"), taints)
         .with(("NodeClassRef", "nodeClassRef"), node_class_ref)
-        .with(("TerminationGracePeriod", "terminationGracePeriod"), duration);
+        .with(("TerminationGracePeriod", "terminationGracePeriod"), duration)
+        .beside(&["requirements", "expireAfter"]);
     match fields.get("expireAfter") {
         None => fields.list.push(("ExpireAfter", lifetime(DEFAULT_LIFETIME_NANOS))),
         // Go's zero value.

@@ -106,3 +106,30 @@ fn what_cannot_be_hashed_faithfully_has_no_hash() {
     assert_eq!(pool_hash(tainted), None);
     assert_eq!(pool_hash(r#"{"spec": {"terminationGracePeriod": 30}}"#), None);
 }
+
+/// A hash without it would differ from Karpenter's, and every node that Karpenter launched would
+/// drift.
+#[test]
+fn what_has_a_field_of_a_newer_api_has_no_hash() {
+    let pool = |more: &str| {
+        pool_hash(&format!(r#"{{"spec": {{"nodeClassRef": {{"name": "a"}}, {more}}}}}"#))
+    };
+    assert_eq!(pool(r#""bootTimeout": "10m""#), None);
+    assert!(pool(r#""bootTimeout": null"#).is_some());
+    let newer_metadata = r#"{"metadata": {"managedBy": "a"}, "spec": {}}"#;
+    assert_eq!(pool_hash(newer_metadata), None);
+    let class = |more: &str| {
+        let json = format!(r#"{{"role": "r", {more}}}"#);
+        let hashes = with_value(&json, |spec| node_class_hashes(spec, AmiFamily::Al2023));
+        ["v5", "v6"].map(|version| hashes.by_rules(version, "").is_some())
+    };
+    assert_eq!(class(r#""subnetSelectorTerms": [{"id": "subnet-1"}]"#), [true; 2]);
+    for newer in [
+        r#""bootMode": "uefi""#,
+        r#""cpuOptions": {"coreCount": 2}"#,
+        r#""metadataOptions": {"instanceMetadataTags": "enabled"}"#,
+        r#""blockDeviceMappings": [{"deviceName": "/dev/xvda", "virtualName": "a"}]"#,
+    ] {
+        assert_eq!(class(newer), [false; 2], "{newer}");
+    }
+}

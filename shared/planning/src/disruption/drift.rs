@@ -76,6 +76,8 @@ fn is_template_changed(claim: &NodeClaim, pool: &NodePool) -> bool {
         // made up.
         (Some(_), Some(_)) => differs(claim, &pool.template),
         (Some(_), None) => true,
+        // Nobody but Karpenter can hash the template, and it is not there to record a change.
+        (None, Some(_)) if pool.stamp().is_none() => differs(claim, &pool.template),
         (None, _) => false,
     }
 }

@@ -10,6 +10,7 @@ use domain::node_class::{
     Ec2NodeClass, Ec2NodeClassStatus, PlacementGroupSelector, ResolvedAmi,
     ResolvedCapacityReservation, ResolvedSubnet,
 };
+use domain::node_pool::NodePool;
 use domain::requirement::{Operator, Requirement};
 use domain::stamp::Stamp;
 
@@ -178,6 +179,18 @@ fn a_node_that_karpenter_stamped_with_another_hash_has_drifted() {
     assert_eq!(reason(&stamped("0", "v3", Some("1"), Some("1"))), drifted);
     assert_eq!(reason(&stamped("0", "v3", Some("1"), None)), drifted);
     assert_eq!(reason(&stamped("0", "v3", None, Some("1"))), drifted);
+}
+
+#[test]
+fn a_template_that_only_karpenter_can_hash_is_compared_field_by_field() {
+    let unhashed = || stamped("1", "v3", None, Some("1"));
+    assert_eq!(reason(&unhashed()), None);
+    let labelled = |pool: &mut NodePool| {
+        let template = Arc::make_mut(&mut pool.template);
+        template.labels.insert("team".into(), "shop".into());
+    };
+    assert_eq!(reason(&unhashed().default_pool(labelled)), Some(DriftReason::NodePoolDrifted));
+    assert_eq!(reason(&stamped("0", "v2", None, Some("1")).default_pool(labelled)), None);
 }
 
 #[test]
