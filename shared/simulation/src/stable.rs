@@ -7,6 +7,7 @@
 
 pub mod blocker;
 mod carry_out;
+mod hashes;
 mod objects;
 mod stateful_sets;
 mod workload;

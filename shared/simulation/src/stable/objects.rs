@@ -14,9 +14,9 @@ use domain::snapshot::{ClusterObjects, ClusterSnapshot};
 use domain::workload::{DaemonSet, PodTemplate, Workload, WorkloadKind};
 use manifests::{DaemonSetObject, Object, PodObject, PodTraits, PriorityRef, WorkloadObject};
 
-use super::Owners;
 use super::stateful_sets::StatefulSets;
 use super::workload::{traits_of, workload_object};
+use super::{Owners, hashes};
 
 /// A cluster to simulate.
 pub(super) struct Adopted {
@@ -64,7 +64,7 @@ pub(super) fn adopted(snapshot: &ClusterSnapshot) -> Adopted {
     objects.extend(pod_templates.iter().cloned().map(Object::PodTemplate));
     objects.extend(nodes.iter().cloned().map(Object::Node));
     objects.extend(csi_nodes.iter().cloned().map(Object::CsiNode));
-    objects.extend(snapshot.node_claims.iter().cloned().map(Object::NodeClaim));
+    objects.extend(hashes::node_claims(snapshot).map(Object::NodeClaim));
     objects.extend(daemon_sets.iter().map(|own| Object::DaemonSet(daemon_set(own))));
     let deployments: Vec<&Workload> =
         workloads.iter().filter(|own| own.kind == WorkloadKind::Deployment).collect();

@@ -19,6 +19,7 @@ use domain::schedule::time_zone;
 use domain::selector::LabelSelector;
 use domain::settings::{SearchEffort, Settings};
 use domain::snapshot::{ClusterObjects, ClusterSnapshot};
+use domain::stamp::{NODE_POOL_RULES, Stamp};
 use domain::workload::{DaemonSet, PodTemplate, Workload, WorkloadKind};
 use domain::{SignedDuration, Text, Timestamp};
 use simulation::report::Happening;
@@ -561,6 +562,26 @@ fn a_move_after_a_pause_takes_place_when_the_functions_would_make_it() {
     let age = moved.at.duration_since(came);
     let two_hours = SignedDuration::from_hours(2);
     assert!(age >= two_hours && age < two_hours + SignedDuration::from_mins(2), "{age}");
+}
+
+#[test]
+fn a_recorded_hash_that_no_template_has_is_no_drift_as_in_a_plan() {
+    let recorded = |hash: &str| {
+        Stamp { hash: hash.into(), version: NODE_POOL_RULES.into() }.node_pool_annotations()
+    };
+    let of_nodes = |hash: &str| {
+        let mut cluster = Cluster::new()
+            .pool(|pool| {
+                pool.annotations = recorded("77");
+                Arc::make_mut(&mut pool.template).hash = Some("1".into());
+            })
+            .nodes(&["n1"], "m5.large", "on-demand")
+            .pod("web", "n1", 1500, |_| {});
+        cluster.0.node_claims[0].annotations = recorded(hash);
+        cluster.0
+    };
+    assert_eq!(run(&of_nodes("77")).evictions(), 0);
+    assert_eq!(run(&of_nodes("5")).evictions(), 1);
 }
 
 #[test]
