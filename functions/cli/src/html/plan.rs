@@ -1,5 +1,6 @@
 //! A plan as a page.
 
+use domain::money::UsdPerHour;
 use domain::plan::{
     BlockedNode, Placement, Plan, PlannedDisruption, PlannedNodeClaim, Totals, UnschedulablePod,
 };
@@ -108,6 +109,8 @@ fn result(plan: &Plan, has_no_node: bool) -> String {
 
 fn figures(plan: &Plan, totals: &Totals) -> Markup {
     let Totals { pending_pods, hourly_before, hourly_after, lower_bound } = totals;
+    let is_launching = !plan.node_claims.is_empty();
+    let bound = lower_bound.filter(|own| is_launching && *own > UsdPerHour::ZERO);
     html! {
         div.figures {
             (figure(&Monthly(*hourly_before).to_string(), &format!("a month before ({hourly_before})")))
@@ -120,7 +123,7 @@ fn figures(plan: &Plan, totals: &Totals) -> Markup {
             }
             (figure(&pending_pods.to_string(), "pods waited"))
             (figure(&plan.unschedulable.len().to_string(), "have no place"))
-            @if let Some(bound) = lower_bound.filter(|_| !plan.node_claims.is_empty()) {
+            @if let Some(bound) = bound {
                 (figure(&bound.to_string(), "of new capacity at least, whatever the plan"))
             }
         }

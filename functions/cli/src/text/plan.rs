@@ -312,8 +312,10 @@ fn cost(page: &mut Page, totals: &Totals, plan: &Plan) {
     commitments(page, totals, plan);
     let pending = usize::try_from(*pending_pods).unwrap_or(usize::MAX);
     let placed = pending.saturating_sub(plan.unschedulable.len());
-    // Where nothing is launched there is nothing to be better at.
-    if let Some(bound) = lower_bound.filter(|_| placed > 0 && !plan.node_claims.is_empty()) {
+    // Where nothing is launched there is nothing to be better at, and a bound of zero says nothing.
+    let is_worth_saying = placed > 0 && !plan.node_claims.is_empty();
+    let bound = lower_bound.filter(|own| is_worth_saying && *own > UsdPerHour::ZERO);
+    if let Some(bound) = bound {
         let pods = if placed == 1 { "pod".to_owned() } else { counted(placed, "pod") };
         let beyond = if plan.committed.is_some() { " beyond commitments" } else { "" };
         page.faint(format!(
@@ -399,6 +401,16 @@ mod tests {
         for section in ["LAUNCH", "PLACE", "DISRUPT", "KEEP", "UNSCHEDULABLE"] {
             assert!(!text.contains(section), "{text}");
         }
+    }
+
+    #[test]
+    fn a_bound_of_zero_is_left_unsaid() {
+        let mut bounded = testing::plan();
+        let text_of =
+            |own: &Plan| plan(&testing::snapshot(), own, &testing::price_note(), Canvas::PLAIN);
+        assert!(text_of(&bounded).contains("No plan could place"), "{}", text_of(&bounded));
+        bounded.totals.lower_bound = Some(UsdPerHour::ZERO);
+        assert!(!text_of(&bounded).contains("No plan could place"), "{}", text_of(&bounded));
     }
 
     #[test]
