@@ -92,6 +92,11 @@ impl Page<'_> {
     }
 }
 
+/// A number of things that matters, with what they are, of one and of several.
+pub(crate) fn count(count: usize, [one, many]: [&str; 2]) -> Markup {
+    figure(&count.to_string(), if count == 1 { one } else { many })
+}
+
 /// A number that matters, with what it is.
 pub(crate) fn figure(value: &str, what: &str) -> Markup {
     html! { div.figure { b { (value) } span { (what) } } }

@@ -8,7 +8,7 @@ use domain::snapshot::ClusterSnapshot;
 use maud::{Markup, html};
 
 use crate::html::node_table::node_table;
-use crate::html::page::{Page, figure, fold};
+use crate::html::page::{Page, count, figure, fold};
 use crate::html::planned;
 use crate::text::plan::idle;
 use crate::view::blocked::{self, BlockedGroup};
@@ -109,6 +109,7 @@ fn result(plan: &Plan, has_no_node: bool) -> String {
 
 fn figures(plan: &Plan, totals: &Totals) -> Markup {
     let Totals { pending_pods, hourly_before, hourly_after, lower_bound } = totals;
+    let waited = usize::try_from(*pending_pods).unwrap_or(usize::MAX);
     let is_launching = !plan.node_claims.is_empty();
     let bound = lower_bound.filter(|own| is_launching && *own > UsdPerHour::ZERO);
     html! {
@@ -121,8 +122,8 @@ fn figures(plan: &Plan, totals: &Totals) -> Markup {
                     (figure(&Percent(own.per_mille()).to_string(), &format!("of {} used", own.name)))
                 }
             }
-            (figure(&pending_pods.to_string(), "pods waited"))
-            (figure(&plan.unschedulable.len().to_string(), "have no place"))
+            (count(waited, ["pod waited", "pods waited"]))
+            (count(plan.unschedulable.len(), ["has no place", "have no place"]))
             @if let Some(bound) = bound {
                 (figure(&bound.to_string(), "of new capacity at least, whatever the plan"))
             }

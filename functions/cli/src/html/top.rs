@@ -7,7 +7,7 @@ use maud::{Markup, html};
 
 use crate::html::data::{PageData, PodRow, SideBlock, SideNode};
 use crate::html::node_table::node_table;
-use crate::html::page::{Page, figure, fold};
+use crate::html::page::{Page, count, figure, fold};
 use crate::text::until_stable::side_line;
 use crate::view::cluster_use::ClusterUse;
 use crate::view::committed::Percent;
@@ -43,11 +43,11 @@ pub(crate) fn top(
                     (figure(&Percent(own.per_mille()).to_string(), &format!("of {} used", own.name)))
                 }
             }
-            (figure(&rows.len().to_string(), "nodes"))
+            (count(rows.len(), ["node", "nodes"]))
             (figure(&percent(*cpu), "of their CPU is requested"))
             (figure(&percent(*memory), "of their memory"))
-            (figure(&pods.to_string(), "pods on them"))
-            (figure(&pending.to_string(), "pods without a node"))
+            (count(*pods, ["pod on them", "pods on them"]))
+            (count(*pending, ["pod without a node", "pods without a node"]))
         }
         p.soft { (side_line(cluster_use)) "." br; "Dollars are " (prices) "." }
         @if !without.is_empty() {

@@ -1,11 +1,12 @@
 //! What comes of a cluster until nothing changes, as a page.
 
+use domain::money::UsdPerHour;
 use maud::{Markup, html};
 use simulation::stable::StableRun;
 
 use crate::html::data::PageData;
 use crate::html::node_table::node_table;
-use crate::html::page::{Page, capitalized, figure, fold};
+use crate::html::page::{Page, capitalized, count, figure, fold};
 use crate::html::simulation::timeline;
 use crate::text::age::exact;
 use crate::text::until_stable::{headline, side_line};
@@ -35,7 +36,7 @@ pub(crate) fn until_stable(
             (figure(&Monthly(own.from.remaining()).to_string(), "a month now"))
             (figure(&Monthly(own.to.remaining()).to_string(), "a month then"))
             (figure(&exact(own.elapsed), "until the last change"))
-            (figure(&own.evictions.to_string(), "evictions"))
+            (count(own.evictions, ["eviction", "evictions"]))
         }
         @if !own.is_stable { p.warn { "It had not come to rest when the run was given up." } }
         p { "Now " (side_line(&own.from)) "." br; "Then " (side_line(&own.to)) "." }
@@ -69,10 +70,12 @@ pub(crate) fn until_stable(
 }
 
 fn step_card(step: &StepRow) -> Markup {
+    let is_dearer = step.savings < UsdPerHour::ZERO;
+    let change = if is_dearer { UsdPerHour::ZERO - step.savings } else { step.savings };
     html! {
         div.card {
-            b { "+" (exact(step.at)) " " (step.why()) }
-            " " (Monthly(step.savings)) " a month saved, " (step.pods) " pods"
+            b { "+" (exact(step.at)) " " (step.cause()) }
+            " " (Monthly(change)) @if is_dearer { " a month more" } @else { " a month less" }
             @if !step.went.is_empty() { p.name { "− " (step.went.join(", ")) } }
             @for CameRow { instance_type, zone, capacity_type, price, .. } in &step.came {
                 p { "+ " (instance_type) " " (capacity_type) " in " (zone) " at " (price) }

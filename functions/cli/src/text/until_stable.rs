@@ -167,11 +167,6 @@ fn step_lines(page: &mut Page, step: &StepRow, time: &str) {
     let time = page.paint(Role::Faint, time);
     let role = if step.savings < UsdPerHour::ZERO { Role::Warning } else { Role::Good };
     let money = page.paint(role, Monthly(step.savings));
-    let pods = match (step.reason, step.pods) {
-        (None, pods) => format!(": {}", counted(pods, "pod")),
-        (Some(_), 0) => String::new(),
-        (Some(_), pods) => format!(", {} evicted", counted(pods, "pod")),
-    };
     let change = match (step.went.len(), step.came.len()) {
         (went, 0) => format!("{} {}", counted(went, "node"), if went == 1 { "goes" } else { "go" }),
         (0, came) => {
@@ -179,7 +174,7 @@ fn step_lines(page: &mut Page, step: &StepRow, time: &str) {
         }
         (went, came) => format!("{} for {came}", counted(went, "node")),
     };
-    page.line(format!("{time}  {change}  {money}  {}{pods}", step.why()));
+    page.line(format!("{time}  {change}  {money}  {}", step.cause()));
     if !step.went.is_empty() {
         let names: Vec<&str> = step.went.iter().map(|name| page.node_name(name)).collect();
         for (index, line) in wrapped(&names, indent + 2, page.canvas()).into_iter().enumerate() {

@@ -91,6 +91,16 @@ impl StepRow {
     pub(crate) fn why(&self) -> &'static str {
         self.reason.map_or("Pods wait", DisruptionReason::as_str)
     }
+
+    /// Why, and how many pods it is about: `Underutilized, 5 pods evicted`, `Pods wait: 1 pod`.
+    pub(crate) fn cause(&self) -> String {
+        let why = self.why();
+        match (self.reason, self.pods) {
+            (None, pods) => format!("{why}: {}", counted(pods, "pod")),
+            (Some(_), 0) => why.to_owned(),
+            (Some(_), pods) => format!("{why}, {} evicted", counted(pods, "pod")),
+        }
+    }
 }
 
 /// A node that is launched.

@@ -56,6 +56,14 @@ fn a_plan_has_its_nodes_before_and_after_and_where_each_pod_goes() {
 }
 
 #[test]
+fn one_thing_is_counted_as_one() {
+    let run = workspace().run(&format!("plan {NOW} -f huge.yaml -o html"));
+    for figure in ["<b>1</b><span>pod waited</span>", "<b>1</b><span>has no place</span>"] {
+        assert!(run.out.contains(figure), "{figure} in {}", run.out);
+    }
+}
+
+#[test]
 fn an_explanation_is_on_the_page_and_its_pod_in_focus() {
     let run = workspace().run(&format!("explain pod huge {NOW} -f shop.yaml huge.yaml -o html"));
     let data = data(&run);
