@@ -28,6 +28,11 @@ const LIST: &str = "List";
 /// The kind of which an object that cannot be read still counts.
 const CLUSTER_LIMIT: &str = "ClusterLimit";
 
+/// The kind of Kustomize's own file, which may leave it out.
+const KUSTOMIZATION: &str = "Kustomization";
+/// What Kustomize calls that file.
+const KUSTOMIZATION_FILES: [&str; 2] = ["kustomization.yaml", "kustomization.yml"];
+
 /// Reads every object of the sources, in order.
 pub fn read(sources: &[Source]) -> Objects {
     let mut reader = Reader::default();
@@ -79,7 +84,9 @@ impl Reader {
     }
 
     fn read_object(&mut self, value: &Value<'_>, origin: &Origin<'_>) {
-        if !self.converter.take(value, origin, 0) {
+        if is_kustomization(value, origin) {
+            *self.objects.skipped.entry(KUSTOMIZATION.to_owned()).or_default() += 1;
+        } else if !self.converter.take(value, origin, 0) {
             self.converter.warn_of_old_names(value, origin);
             self.read_current(value, origin);
         }
@@ -159,6 +166,14 @@ impl Reader {
             }
         }
     }
+}
+
+/// Whether Kustomize would take it for its own file, which needs neither kind nor version.
+fn is_kustomization(value: &Value<'_>, origin: &Origin<'_>) -> bool {
+    let name = origin.file.rsplit(['/', '\\', ':']).next().unwrap_or_default();
+    KUSTOMIZATION_FILES.contains(&name)
+        && matches!(value.data, Data::Object(_))
+        && ["apiVersion", "kind"].iter().all(|key| value.get(key).is_none())
 }
 
 /// What identifies an object of which nothing but its kind is known to be right. It is in a

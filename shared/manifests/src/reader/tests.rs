@@ -149,6 +149,19 @@ fn keys_with_dots_stand_in_brackets() {
 }
 
 #[test]
+fn the_file_of_kustomize_is_skipped_though_it_says_no_kind() {
+    for name in ["kustomization.yaml", "infra/kustomization.yml", "main:infra/kustomization.yaml"] {
+        let objects = read(&[Source::new(name, "resources: [pool.yaml]\n")]);
+        assert!(objects.errors.is_empty(), "{:?}", objects.errors);
+        assert_eq!(objects.skipped.get("Kustomization"), Some(&1), "{name}");
+    }
+    let objects = read(&[Source::new("values.yaml", "resources: [pool.yaml]\n")]);
+    assert_eq!(objects.errors.len(), 1);
+    let objects = read(&[Source::new("kustomization.yaml", "kind: Node\n")]);
+    assert!(objects.skipped.is_empty() && !objects.errors.is_empty());
+}
+
+#[test]
 fn an_object_without_kind_or_name_says_what_is_missing() {
     assert_eq!(
         errors("metadata: {name: a}\n"),
