@@ -70,19 +70,36 @@ pub(crate) fn text(path: &Path) -> Result<String, InputError> {
     if bytes > SOURCE_BYTES_MAX {
         return Err(InputError::TooLarge { name, bytes_max: SOURCE_BYTES_MAX });
     }
-    fs::read_to_string(path).map_err(|source| cannot_read(path, source))
+    fs::read(path).and_then(decoded).map_err(|source| cannot_read(path, source))
 }
 
 /// The text of a stream, if there is not too much of it.
 fn whole_text(from: impl Read, name: &str, bytes_max: u64) -> Result<String, InputError> {
-    let mut text = String::new();
-    from.take(bytes_max + 1)
-        .read_to_string(&mut text)
-        .map_err(|source| InputError::Read { path: name.to_owned(), source })?;
-    if text.len() as u64 > bytes_max {
+    let cannot_read = |source| InputError::Read { path: name.to_owned(), source };
+    let mut bytes = Vec::new();
+    from.take(bytes_max + 1).read_to_end(&mut bytes).map_err(cannot_read)?;
+    if bytes.len() as u64 > bytes_max {
         return Err(InputError::TooLarge { name: name.to_owned(), bytes_max });
     }
-    Ok(text)
+    decoded(bytes).map_err(cannot_read)
+}
+
+/// The text of bytes that are UTF-8, or UTF-16 behind a byte order mark, which PowerShell writes
+/// and kubectl reads. The mark of UTF-16 is left out; one of UTF-8 stays.
+pub(crate) fn decoded(bytes: Vec<u8>) -> io::Result<String> {
+    let text = match bytes.as_slice() {
+        [0xFF, 0xFE, text @ ..] => utf16(text, u16::from_le_bytes),
+        [0xFE, 0xFF, text @ ..] => utf16(text, u16::from_be_bytes),
+        _ => String::from_utf8(bytes).ok(),
+    };
+    let what = "it is neither UTF-8 nor, behind a byte order mark, UTF-16";
+    text.ok_or_else(|| io::Error::new(ErrorKind::InvalidData, what))
+}
+
+fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Option<String> {
+    let (pairs, rest) = bytes.as_chunks::<2>();
+    let units: Vec<u16> = pairs.iter().map(|pair| unit(*pair)).collect();
+    String::from_utf16(&units).ok().filter(|_| rest.is_empty())
 }
 
 fn source(path: &Path) -> Result<Source, InputError> {
@@ -158,6 +175,23 @@ mod tests {
         };
         assert_eq!(path, link.display().to_string());
         assert!(!source.to_string().contains("link.yaml"), "{source}");
+    }
+
+    #[test]
+    fn utf16_is_read_behind_its_mark_and_nothing_else_that_is_no_utf8() {
+        let text = "kind: Pod # Röhre 🦀";
+        let utf16 = |mark: u16, bytes: fn(u16) -> [u8; 2]| {
+            let units = std::iter::once(mark).chain(text.encode_utf16());
+            units.flat_map(bytes).collect::<Vec<u8>>()
+        };
+        let (little, big) = (utf16(0xFEFF, u16::to_le_bytes), utf16(0xFEFF, u16::to_be_bytes));
+        for bytes in [text.as_bytes().to_vec(), little.clone(), big] {
+            assert_eq!(decoded(bytes).unwrap(), text);
+        }
+        for bytes in [&little[2..], &little[..5], &[0x1F, 0x8B, 0x08, 0x00]] {
+            let error = decoded(bytes.to_vec()).unwrap_err();
+            assert!(error.to_string().contains("neither UTF-8"), "{bytes:?}");
+        }
     }
 
     #[test]

@@ -36,8 +36,14 @@ pub(crate) enum RevisionError {
     #[error("folder {0} holds no .yaml, .yml or .json file")]
     EmptyFolder(String),
     /// Manifests are text.
-    #[error("{0} is not UTF-8")]
-    NotText(String),
+    #[error("cannot read {name}")]
+    NotText {
+        /// The file.
+        name: String,
+        /// Why it is none.
+        #[source]
+        source: io::Error,
+    },
     /// Nobody gives as much on purpose.
     #[error("{name} has more than {} MiB: cut it into several files", SOURCE_BYTES_MAX >> 20)]
     TooLarge {
@@ -242,8 +248,9 @@ fn contents(files: &BTreeMap<String, String>, what: &str) -> Result<Vec<Source>,
             return Err(RevisionError::TooLarge { name: name.clone() });
         }
         let bytes = rest.get(end + 1..end + 1 + size).ok_or_else(refused)?;
-        let text = std::str::from_utf8(bytes).map_err(|_| RevisionError::NotText(name.clone()))?;
-        sources.push(Source::new(name.clone(), text));
+        let text = input::decoded(bytes.to_vec())
+            .map_err(|source| RevisionError::NotText { name: name.clone(), source })?;
+        sources.push(Source { name: name.clone(), text });
         rest = rest.get(end + size + 2..).unwrap_or_default();
     }
     Ok(sources)

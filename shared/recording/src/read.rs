@@ -55,9 +55,13 @@ pub struct ReadRecording {
     pub problems: Vec<LineProblem>,
 }
 
+/// What editors of some systems begin UTF-8 with.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
 /// Reads the text of a file.
 pub fn read(file: &str, text: &str) -> Result<ReadRecording, RecordingError> {
     let file: Arc<str> = file.into();
+    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line));
     let (header, start) = header(&file, lines.next().map_or("", |(_, line)| line))?;
     let mut reading = Reading {

@@ -195,6 +195,12 @@ fn what_is_no_recording_is_said_so() {
 }
 
 #[test]
+fn a_byte_order_mark_is_passed_over() {
+    let read = read("r.jsonl", &format!("\u{feff}{}", life())).unwrap();
+    assert_eq!((read.recording.pods.len(), read.problems.len()), (1, 0), "{:?}", read.problems);
+}
+
+#[test]
 fn a_pod_made_again_under_its_name_is_another_pod() {
     let mut recorder = recorder();
     let own = Pod { created: Some(at(1)), ..pod(POD) };
