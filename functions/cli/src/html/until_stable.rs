@@ -74,7 +74,7 @@ fn step_card(step: &StepRow) -> Markup {
     let change = if is_dearer { UsdPerHour::ZERO - step.savings } else { step.savings };
     html! {
         div.card {
-            b { "+" (exact(step.at)) " " (step.cause()) }
+            b { "+" (exact(step.at)) " " (step.summary()) }
             " " (Monthly(change)) @if is_dearer { " a month more" } @else { " a month less" }
             @if !step.went.is_empty() { p.name { "− " (step.went.join(", ")) } }
             @for CameRow { instance_type, zone, capacity_type, price, .. } in &step.came {

@@ -174,7 +174,7 @@ fn step_lines(page: &mut Page, step: &StepRow, time: &str) {
         }
         (went, came) => format!("{} for {came}", counted(went, "node")),
     };
-    page.line(format!("{time}  {change}  {money}  {}", step.cause()));
+    page.line(format!("{time}  {change}  {money}  {}", step.summary()));
     if !step.went.is_empty() {
         let names: Vec<&str> = step.went.iter().map(|name| page.node_name(name)).collect();
         for (index, line) in wrapped(&names, indent + 2, page.canvas()).into_iter().enumerate() {

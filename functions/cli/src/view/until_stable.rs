@@ -53,7 +53,7 @@ impl UntilStable {
             elapsed: run.last_change.duration_since(run.report.started),
             is_stable: run.is_stable,
             evictions: run.evictions(),
-            steps: steps(run, &from),
+            steps: steps(run),
             blockers,
             violations: run.report.violations.iter().map(|own| own.violation.to_string()).collect(),
             assumptions,
@@ -69,37 +69,62 @@ impl UntilStable {
     }
 }
 
+/// Why nodes come or go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// They are launched for pods that wait.
+    PodsWait,
+    /// They are disrupted.
+    Disrupted(DisruptionReason),
+    /// They were on their way out before the start.
+    LeavingAlready,
+}
+
 /// Nodes that go together, or are launched together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StepRow {
     /// When, from the start.
     pub(crate) at: SignedDuration,
-    /// Why nodes go; `None` where nodes are launched for pods that wait.
-    pub(crate) reason: Option<DisruptionReason>,
+    /// Why.
+    pub(crate) cause: Cause,
     /// Nodes that go.
     pub(crate) went: Vec<Text>,
+    /// Those of them that are still there in the end, since something holds their pods.
+    pub(crate) held: Vec<Text>,
     /// Nodes that come.
     pub(crate) came: Vec<CameRow>,
     /// Pods that are evicted, or that wait.
     pub(crate) pods: usize,
-    /// What it saves; negative where it costs something.
+    /// What it saves in the end, so that all steps together save what the run does; negative where
+    /// it costs something.
     pub(crate) savings: UsdPerHour,
 }
 
 impl StepRow {
-    /// Why, in a word or three.
-    pub(crate) fn why(&self) -> &'static str {
-        self.reason.map_or("Pods wait", DisruptionReason::as_str)
+    /// Why nodes are disrupted, where they are.
+    pub(crate) fn reason(&self) -> Option<DisruptionReason> {
+        match self.cause {
+            Cause::Disrupted(reason) => Some(reason),
+            Cause::PodsWait | Cause::LeavingAlready => None,
+        }
     }
 
-    /// Why, and how many pods it is about: `Underutilized, 5 pods evicted`, `Pods wait: 1 pod`.
-    pub(crate) fn cause(&self) -> String {
-        let why = self.why();
-        match (self.reason, self.pods) {
-            (None, pods) => format!("{why}: {}", counted(pods, "pod")),
-            (Some(_), 0) => why.to_owned(),
-            (Some(_), pods) => format!("{why}, {} evicted", counted(pods, "pod")),
+    /// Why, how many pods it is about, and how many nodes do not get away: `Underutilized, 5 pods
+    /// evicted`, `Pods wait: 1 pod`, `Expired, 1 still there in the end`.
+    pub(crate) fn summary(&self) -> String {
+        let why = match self.cause {
+            Cause::PodsWait => return format!("Pods wait: {}", counted(self.pods, "pod")),
+            Cause::Disrupted(reason) => reason.as_str(),
+            Cause::LeavingAlready => "leaving already",
+        };
+        let mut parts = vec![why.to_owned()];
+        if self.pods > 0 {
+            parts.push(format!("{} evicted", counted(self.pods, "pod")));
         }
+        if !self.held.is_empty() {
+            parts.push(format!("{} still there in the end", self.held.len()));
+        }
+        parts.join(", ")
     }
 }
 
@@ -121,17 +146,17 @@ pub(crate) struct CameRow {
 /// What the timeline of a run says of nodes.
 struct Facts<'a> {
     launched: BTreeMap<&'a Text, CameRow>,
-    prices: BTreeMap<&'a Text, UsdPerHour>,
+    /// What nodes cost that go away.
+    removed: BTreeMap<&'a Text, UsdPerHour>,
     evicted: BTreeMap<&'a Text, Vec<(Timestamp, usize)>>,
     replaces: BTreeSet<&'a Text>,
 }
 
 impl<'a> Facts<'a> {
-    fn of(timeline: &'a [Entry], from: &'a ClusterUse) -> Self {
-        let priced = |row: &'a super::node_row::NodeRow| Some((&row.name, row.price?));
+    fn of(timeline: &'a [Entry]) -> Self {
         let mut facts = Self {
             launched: BTreeMap::new(),
-            prices: from.rows.iter().filter_map(priced).collect(),
+            removed: BTreeMap::new(),
             evicted: BTreeMap::new(),
             replaces: BTreeSet::new(),
         };
@@ -150,7 +175,7 @@ impl<'a> Facts<'a> {
                     facts.launched.insert(claim, row);
                 }
                 Happening::NodeRemoved { node, price, .. } => {
-                    facts.prices.insert(node, *price);
+                    facts.removed.insert(node, *price);
                 }
                 Happening::PodsEvicted { node, pods } => {
                     facts.evicted.entry(node).or_default().push((*at, pods.len()));
@@ -169,8 +194,25 @@ impl<'a> Facts<'a> {
         came
     }
 
-    fn price(&self, nodes: &[Text]) -> UsdPerHour {
-        nodes.iter().filter_map(|node| self.prices.get(node).copied()).sum()
+    /// Nodes that go in a step, and nothing that comes.
+    fn removal(
+        &self,
+        at: SignedDuration,
+        cause: Cause,
+        nodes: &[Text],
+        since: Timestamp,
+    ) -> StepRow {
+        let mut went = nodes.to_vec();
+        went.sort();
+        StepRow {
+            at,
+            cause,
+            held: went.iter().filter(|own| !self.removed.contains_key(own)).cloned().collect(),
+            came: Vec::new(),
+            pods: self.evicted(nodes, since),
+            savings: went.iter().filter_map(|node| self.removed.get(node).copied()).sum(),
+            went,
+        }
     }
 
     fn evicted(&self, nodes: &[Text], since: Timestamp) -> usize {
@@ -188,27 +230,21 @@ const UNANNOUNCED_REASONS: [DisruptionReason; 5] = [
     DisruptionReason::OffHours,
 ];
 
-fn steps(run: &StableRun, from: &ClusterUse) -> Vec<StepRow> {
+fn steps(run: &StableRun) -> Vec<StepRow> {
     let timeline = &run.report.timeline;
-    let facts = Facts::of(timeline, from);
+    let facts = Facts::of(timeline);
     let mut steps: Vec<StepRow> = Vec::new();
-    let mut announced: HashSet<&Text> = HashSet::new();
+    let mut known: HashSet<&Text> = HashSet::new();
     for Entry { at, what, why } in timeline {
         let since_start = at.duration_since(run.report.started);
         match what {
             Happening::Disrupting { reason, nodes, replacements } => {
                 let came = facts.came(replacements);
-                announced.extend(nodes);
-                let mut went = nodes.clone();
-                went.sort();
-                steps.push(StepRow {
-                    at: since_start,
-                    reason: Some(*reason),
-                    pods: facts.evicted(nodes, *at),
-                    savings: facts.price(nodes) - came.iter().map(|own| own.price).sum(),
-                    went,
-                    came,
-                });
+                known.extend(nodes);
+                let cause = Cause::Disrupted(*reason);
+                let mut step = facts.removal(since_start, cause, nodes, *at);
+                step.savings = step.savings - came.iter().map(|own| own.price).sum();
+                steps.push(StepRow { came, ..step });
             }
             Happening::NodeClaimCreated { claim, pods, .. } if !facts.replaces.contains(claim) => {
                 let came = facts.came(std::slice::from_ref(claim));
@@ -218,34 +254,33 @@ fn steps(run: &StableRun, from: &ClusterUse) -> Vec<StepRow> {
                 }
                 let price: UsdPerHour = came.iter().map(|own| own.price).sum();
                 match steps.last_mut() {
-                    Some(last) if last.at == since_start && last.reason.is_none() => {
+                    Some(last) if (last.at, last.cause) == (since_start, Cause::PodsWait) => {
                         last.came.extend(came);
                         last.pods += pods;
                         last.savings = last.savings - price;
                     }
                     _ => steps.push(StepRow {
                         at: since_start,
-                        reason: None,
+                        cause: Cause::PodsWait,
                         went: Vec::new(),
+                        held: Vec::new(),
                         came,
                         pods: *pods,
                         savings: UsdPerHour::ZERO - price,
                     }),
                 }
             }
-            Happening::Draining(node) if announced.insert(node) => {
+            Happening::Draining(node) if !known.contains(node) => {
                 if let Some(reason) = unannounced_reason(why.as_deref()) {
-                    let node = std::slice::from_ref(node);
-                    let step = StepRow {
-                        at: since_start,
-                        reason: Some(reason),
-                        went: node.to_vec(),
-                        came: Vec::new(),
-                        pods: facts.evicted(node, *at),
-                        savings: facts.price(node),
-                    };
-                    add_removal(&mut steps, step);
+                    known.insert(node);
+                    let (cause, node) = (Cause::Disrupted(reason), std::slice::from_ref(node));
+                    add_removal(&mut steps, facts.removal(since_start, cause, node, *at));
                 }
+            }
+            Happening::NodeRemoved { node, .. } if known.insert(node) => {
+                let (cause, node) = (Cause::LeavingAlready, std::slice::from_ref(node));
+                let step = facts.removal(since_start, cause, node, run.report.started);
+                add_removal(&mut steps, step);
             }
             _ => {}
         }
@@ -260,8 +295,9 @@ fn unannounced_reason(why: Option<&str>) -> Option<DisruptionReason> {
 /// Adds a node that goes: to the last step, where others go at that moment for the same reason.
 fn add_removal(steps: &mut Vec<StepRow>, step: StepRow) {
     match steps.last_mut() {
-        Some(last) if (last.at, last.reason) == (step.at, step.reason) => {
+        Some(last) if (last.at, last.cause) == (step.at, step.cause) => {
             last.went.extend(step.went);
+            last.held.extend(step.held);
             last.pods += step.pods;
             last.savings += step.savings;
         }

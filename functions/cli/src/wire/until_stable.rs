@@ -98,16 +98,20 @@ struct SideDocument {
 struct StepDocument {
     /// Seconds of simulated time from the start.
     at_seconds: i64,
-    /// Why nodes go; absent where nodes are launched for pods that wait.
+    /// Why nodes go; absent where nodes are launched for pods that wait, and where nodes were on
+    /// their way out before the start.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<DisruptionCode>,
     /// Nodes that go.
     nodes: Vec<Text>,
+    /// Those of them that are still there in the end, since something holds their pods.
+    held_nodes: Vec<Text>,
     /// Nodes that come.
     launched: Vec<LaunchedDocument>,
     /// Pods that are evicted from nodes that go, or that nodes come for.
     pods: usize,
-    /// What it saves, in US dollars an hour; below 0 where it costs something.
+    /// What it saves in the end, in US dollars an hour; below 0 where it costs something. All steps
+    /// together save what the run does.
     savings_hourly_usd: f64,
 }
 
@@ -222,11 +226,12 @@ impl From<&ClusterUse> for SideDocument {
 
 impl From<&StepRow> for StepDocument {
     fn from(step: &StepRow) -> Self {
-        let StepRow { at, reason, went, came, pods, savings } = step;
+        let StepRow { at, went, held, came, pods, savings, .. } = step;
         Self {
             at_seconds: at.as_secs(),
-            reason: reason.map(DisruptionCode::from),
+            reason: step.reason().map(DisruptionCode::from),
             nodes: went.clone(),
+            held_nodes: held.clone(),
             launched: came.iter().map(LaunchedDocument::from).collect(),
             pods: *pods,
             savings_hourly_usd: savings.to_f64(),

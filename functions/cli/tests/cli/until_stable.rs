@@ -79,6 +79,114 @@ fn nodes_of_a_pool_that_is_off_are_a_step_that_says_so() {
     assert!(saved > 0 && of_steps == saved, "{steps:#?}");
 }
 
+/// A NodePool of one instance type, and two nodes of it with a pod each: `leaving`, whose NodeClaim
+/// is being deleted, and `held`, which has expired and whose pod a PodDisruptionBudget keeps.
+const LEAVING_AND_HELD: &str = "\
+apiVersion: karpenter.k8s.aws/v1
+kind: EC2NodeClass
+metadata: {name: default}
+spec:
+  role: nodes
+  amiSelectorTerms: [{alias: al2023@latest}]
+  subnetSelectorTerms: [{tags: {a: b}}]
+  securityGroupSelectorTerms: [{tags: {a: b}}]
+---
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: default}
+spec:
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+      requirements:
+      - {key: node.kubernetes.io/instance-type, operator: In, values: [m5.large]}
+      - {key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}
+  disruption: {consolidationPolicy: WhenEmpty, consolidateAfter: Never}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: held}
+spec: {maxUnavailable: 0, selector: {matchLabels: {app: held}}}
+";
+
+/// A node of [`LEAVING_AND_HELD`] with its NodeClaim and a pod; `metadata` and `spec` are lines of
+/// the claim.
+fn node_with_pod(name: &str, metadata: &str, spec: &str) -> String {
+    const OBJECTS: &str = "\
+---
+apiVersion: v1
+kind: Node
+metadata:
+  name: NAME
+  creationTimestamp: 2026-01-02T09:00:00Z
+  labels: {karpenter.sh/nodepool: default, karpenter.sh/capacity-type: on-demand,
+    karpenter.sh/registered: 'true', karpenter.sh/initialized: 'true',
+    node.kubernetes.io/instance-type: m5.large, topology.kubernetes.io/zone: us-east-1a}
+spec: {providerID: aws:///us-east-1a/i-NAME}
+status:
+  allocatable: {cpu: 1930m, memory: 7000Mi, pods: '29'}
+  conditions: [{type: Ready, status: 'True'}]
+---
+apiVersion: karpenter.sh/v1
+kind: NodeClaim
+metadata:
+  name: default-NAME
+  creationTimestamp: 2026-01-02T09:00:00Z
+  METADATA
+  labels: {karpenter.sh/nodepool: default, karpenter.sh/capacity-type: on-demand,
+    node.kubernetes.io/instance-type: m5.large, topology.kubernetes.io/zone: us-east-1a}
+spec:
+  SPEC
+  nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+  requirements: []
+status:
+  nodeName: NAME
+  providerID: aws:///us-east-1a/i-NAME
+  conditions:
+  - {type: Launched, status: 'True', lastTransitionTime: 2026-01-02T09:00:00Z}
+  - {type: Registered, status: 'True', lastTransitionTime: 2026-01-02T09:00:00Z}
+  - {type: Initialized, status: 'True', lastTransitionTime: 2026-01-02T09:00:00Z}
+---
+apiVersion: v1
+kind: Pod
+metadata:
+  name: NAME-1
+  labels: {app: NAME}
+  creationTimestamp: 2026-01-02T09:00:00Z
+  ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: NAME, uid: NAME, controller: true}]
+spec: {nodeName: NAME, containers: [{name: c, resources: {requests: {cpu: 1500m}}}]}
+status: {phase: Running}
+";
+    OBJECTS.replace("NAME", name).replace("METADATA", metadata).replace("SPEC", spec)
+}
+
+#[test]
+fn steps_add_up_where_nodes_were_leaving_before_and_where_some_do_not_get_away() {
+    let leaving =
+        node_with_pod("leaving", "deletionTimestamp: 2026-01-05T08:59:00Z", "expireAfter: Never");
+    let held = node_with_pod("held", "", "expireAfter: 1h");
+    let dump = [LEAVING_AND_HELD, &leaving, &held].concat();
+    let workspace = Workspace::with(&[("dump.yaml", &*dump)]);
+    let line = format!("plan --until-stable -f dump.yaml {NOW}");
+    let document = workspace.run(&format!("{line} -o json")).json();
+    let steps = document["steps"].as_array().unwrap();
+    let of_steps: i64 = steps.iter().map(|step| nanos(&step["savingsHourlyUsd"])).sum();
+    assert_eq!(of_steps, nanos(&document["savingsHourlyUsd"]), "{steps:#?}");
+    let of_node = |node: &str| {
+        let nodes = |step: &serde_json::Value| step["nodes"].as_array().unwrap().clone();
+        steps.iter().find(|step| nodes(step).iter().any(|own| own == node)).unwrap()
+    };
+    let left = of_node("leaving");
+    assert!(left.get("reason").is_none() && nanos(&left["savingsHourlyUsd"]) > 0, "{left}");
+    let held = of_node("held");
+    assert_eq!((&held["reason"], &held["heldNodes"][0]), (&"Expired".into(), &"held".into()));
+    let page = workspace.run(&line).out;
+    assert!(
+        page.contains("leaving already") && page.contains("1 still there in the end"),
+        "{page}"
+    );
+}
+
 #[test]
 fn a_node_pool_that_is_given_beside_node_groups_is_the_one_that_counts() {
     let pool = SHOP.split("---\napiVersion: apps/v1").next().unwrap();
