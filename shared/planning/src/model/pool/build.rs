@@ -16,6 +16,7 @@ use domain::requirement::Requirements;
 use domain::resource::USD_PER_HOUR;
 use domain::snapshot::ClusterSnapshot;
 use domain::spot::{InterruptionCosts, NodeInterruptionCost, PodInterruption, SpotPolicy};
+use rustc_hash::FxHashMap;
 
 use super::launchable::{Compatible, Pool, PoolType, Purchase, TypeOffering};
 use super::unmet::Unmet;
@@ -93,13 +94,12 @@ impl<'a> Builder<'a, '_> {
         let mut purchases = IndexVec::new();
         let mut overheads = Overheads::default();
         let offered = self.snapshot.instance_types.of(&node_pool.template.node_class_ref.name);
+        let admitted = self.admitted(node_pool, &own);
         let meeting = offered.iter().zip(self.meets_own(offered, &own));
         let types: IndexVec<TypeIx, PoolType> = meeting
             .filter(|(_, meets)| *meets)
             .filter_map(|(instance_type, _)| {
-                let launchable = |zone: &Text| self.has_addresses(node_pool, zone);
-                let offerings =
-                    self.offerings(instance_type, (&own, &launchable), &measures, &mut purchases);
+                let offerings = self.offerings(instance_type, &admitted, &measures, &mut purchases);
                 if offerings.is_empty() {
                     return None;
                 }
@@ -209,10 +209,6 @@ impl<'a> Builder<'a, '_> {
         }
     }
 
-    fn zone_named(&self, name: &Text) -> Option<ZoneIx> {
-        self.names.zones.position(|zone| zone == name)
-    }
-
     /// Zones that the pool's own requirements admit, a bit each.
     fn admitted_zones(&self, own: &Requirements) -> ZoneSet {
         let allows =
@@ -260,22 +256,19 @@ impl<'a> Builder<'a, '_> {
     fn offerings(
         &self,
         instance_type: &InstanceType,
-        (own, launchable): (&Requirements, &dyn Fn(&Text) -> bool),
+        admitted: &Admitted<'_>,
         measures: &Measures<'_>,
         purchases: &mut IndexVec<PurchaseIx, Purchase>,
     ) -> Vec<TypeOffering> {
         let mut offerings = Vec::new();
         for offering in instance_type.offerings.iter().filter(|offering| offering.is_usable()) {
-            let Some(zone) = self.zone_named(&offering.zone) else {
+            let Some(zone) = admitted.zone_of(offering) else {
                 continue;
             };
-            if !self.is_within(offering, own) || !launchable(&offering.zone) {
-                continue;
-            }
             let cost = if self.overlays.is_empty() {
                 offering.price
             } else {
-                self.overlays.price(own, instance_type, offering)
+                self.overlays.price(admitted.own, instance_type, offering)
             };
             let bought = (&*offering.zone, offering.capacity_type);
             let is_spot = offering.capacity_type == CapacityType::Spot;
@@ -330,24 +323,26 @@ impl<'a> Builder<'a, '_> {
         self.names.addresses.is_none_or(|own| own.has_room(class, zone, 1))
     }
 
-    /// Whether the pool's own requirements and the settings admit the offering.
-    fn is_within(&self, offering: &Offering, own: &Requirements) -> bool {
-        let allows =
-            |key: &str, value: &str| own.get(key).is_none_or(|rule| rule.values.contains(value));
-        let zone_id = self.snapshot.instance_types.zone_ids.get(&offering.zone);
-        let reservation = offering.reservation.as_deref();
-        (offering.capacity_type != CapacityType::Reserved
-            || self.snapshot.settings.feature_gates.reserved_capacity)
-            && allows(label::ZONE, &offering.zone)
-            && allows(label::CAPACITY_TYPE, offering.capacity_type.as_str())
-            && zone_id.is_none_or(|zone_id| allows(label::ZONE_ID, zone_id))
-            && label::OF_RESERVATION.into_iter().all(|key| {
-                own.get(key).is_none_or(|rule| {
-                    reservation
-                        .and_then(|reservation| reservation.label(key))
-                        .map_or(rule.may_be_absent, |value| rule.values.contains(value))
-                })
-            })
+    /// What the pool's own requirements, the settings and free addresses admit.
+    fn admitted<'r>(&'r self, node_pool: &NodePool, own: &'r Requirements) -> Admitted<'r> {
+        let zones = self.admitted_zones(own);
+        let zones =
+            self.names.zones.iter_enumerated().filter(|(index, zone)| {
+                zones.contains(*index) && self.has_addresses(node_pool, zone)
+            });
+        let allows = |capacity_type: &CapacityType| {
+            let rule = own.get(label::CAPACITY_TYPE);
+            (*capacity_type != CapacityType::Reserved
+                || self.snapshot.settings.feature_gates.reserved_capacity)
+                && rule.is_none_or(|rule| rule.values.contains(capacity_type.as_str()))
+        };
+        let of_reservation = label::OF_RESERVATION.into_iter();
+        Admitted {
+            own,
+            zones: zones.map(|(index, zone)| (&**zone, index)).collect(),
+            capacity_types: CapacityType::ALL.into_iter().filter(allows).collect(),
+            of_reservation: of_reservation.filter(|key| own.get(key).is_some()).collect(),
+        }
     }
 
     fn pool_type(
@@ -374,6 +369,33 @@ impl<'a> Builder<'a, '_> {
             .map(|(allocatable, overhead)| allocatable - overhead)
             .collect();
         PoolType { instance_type, room, capacity, overhead, offerings }
+    }
+}
+
+/// What a pool may buy, worked out once for all of its types.
+struct Admitted<'r> {
+    /// The pool's own requirements.
+    own: &'r Requirements,
+    /// Zones, by their names.
+    zones: FxHashMap<&'r str, ZoneIx>,
+    capacity_types: Vec<CapacityType>,
+    /// Labels of reservations that the requirements name.
+    of_reservation: Vec<&'static str>,
+}
+
+impl Admitted<'_> {
+    /// The zone of an offering that may be bought; `None` for others.
+    fn zone_of(&self, offering: &Offering) -> Option<ZoneIx> {
+        let zone = *self.zones.get(&*offering.zone)?;
+        let is_admitted = self.capacity_types.contains(&offering.capacity_type)
+            && self.of_reservation.iter().all(|key| self.allows_reservation(offering, key));
+        is_admitted.then_some(zone)
+    }
+
+    fn allows_reservation(&self, offering: &Offering, key: &str) -> bool {
+        let label = offering.reservation.as_deref().and_then(|own| own.label(key));
+        let Some(rule) = self.own.get(key) else { return true };
+        label.map_or(rule.may_be_absent, |value| rule.values.contains(value))
     }
 }
 
