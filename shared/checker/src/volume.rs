@@ -10,7 +10,9 @@ use domain::pod::{ObjectKey, Pod, VolumeUse};
 use domain::pvc_spec::PvcSpec;
 use domain::requirement::Operator;
 use domain::snapshot::ClusterSnapshot;
-use domain::volume::{CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass};
+use domain::volume::{
+    CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass, default_class,
+};
 
 use crate::label_state::Expression;
 use crate::pods::{TermsId, TermsTable};
@@ -156,7 +158,7 @@ impl<'a> Volumes<'a> {
     ) -> Option<Text> {
         let UnboundClaim { name, spec, exists } = *claim;
         let default = || {
-            let default = self.classes.values().find(|class| class.is_default);
+            let default = default_class(self.classes.values().copied());
             default.map(|class| &class.name)
         };
         let class_name = match &spec.storage_class {

@@ -108,6 +108,7 @@ fn pool(draw: &mut Draw, index: usize) -> NodePool {
 fn add_volumes(snapshot: &mut ClusterSnapshot) {
     let class = |name: &str, topologies| StorageClass {
         name: name.into(),
+        created: None,
         is_default: false,
         provisioner: DRIVER.into(),
         binds_immediately: false,

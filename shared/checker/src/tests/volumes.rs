@@ -49,6 +49,7 @@ fn volume(name: &str) -> PersistentVolume {
 fn class(binds_immediately: bool) -> StorageClass {
     StorageClass {
         name: "s".into(),
+        created: None,
         is_default: false,
         provisioner: "d".into(),
         binds_immediately,

@@ -87,6 +87,7 @@ pub(super) fn read_storage_class(root: Field<'_>) -> Option<StorageClass> {
     let provisioner = root.get("provisioner").required().text()?;
     Some(StorageClass {
         name: metadata.name,
+        created: metadata.created,
         is_default: default_class.is_some_and(|value| &**value == "true"),
         provisioner: if &*provisioner == EBS_IN_TREE {
             root.reader().interner().text(EBS_DRIVER)

@@ -7,7 +7,7 @@ use domain::pvc_spec::PvcSpec;
 use domain::reason::VolumeProblem;
 use domain::requirement::{Requirement, Requirements};
 use domain::snapshot::ClusterSnapshot;
-use domain::volume::{PersistentVolume, PersistentVolumeClaim, StorageClass};
+use domain::volume::{PersistentVolume, PersistentVolumeClaim, StorageClass, default_class};
 use rustc_hash::FxHashMap;
 
 /// What a pod's volumes ask of a node, and what the node must attach.
@@ -53,13 +53,8 @@ impl<'a> Volumes<'a> {
                 .iter()
                 .map(|class| (&class.name, class))
                 .collect(),
-            default_class: snapshot
-                .objects
-                .storage_classes
-                .iter()
-                .filter(|class| class.is_default)
-                .map(|class| &class.name)
-                .min(),
+            default_class: default_class(&snapshot.objects.storage_classes)
+                .map(|class| &class.name),
         }
     }
 

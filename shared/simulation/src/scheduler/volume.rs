@@ -3,7 +3,7 @@
 use domain::label::{self, Labels};
 use domain::pod::{NodeSelectorTerm, ObjectKey, VolumeUse};
 use domain::requirement::Requirement;
-use domain::volume::{PersistentVolume, PersistentVolumeClaim, StorageClass};
+use domain::volume::{PersistentVolume, PersistentVolumeClaim, StorageClass, default_class};
 
 use super::node_match::expressions_match;
 use super::view::SchedulingPod;
@@ -49,7 +49,7 @@ pub(crate) fn class_of<'a>(
 ) -> Option<&'a StorageClass> {
     match &claim.spec.storage_class {
         Some(name) => api.get::<StorageClass>(name),
-        None => api.list::<StorageClass>().find(|class| class.is_default),
+        None => default_class(api.list::<StorageClass>()),
     }
 }
 

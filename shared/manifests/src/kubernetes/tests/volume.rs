@@ -17,7 +17,7 @@ fn volume(spec: &str) -> PersistentVolume {
 
 fn class(rest: &str) -> StorageClass {
     let text = format!(
-        "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {{name: gp3, annotations: {{storageclass.kubernetes.io/is-default-class: \"true\"}}}}\n{rest}\n"
+        "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {{name: gp3, creationTimestamp: \"2026-01-01T00:00:00Z\", annotations: {{storageclass.kubernetes.io/is-default-class: \"true\"}}}}\n{rest}\n"
     );
     read_as!(&text, Object::StorageClass)
 }
@@ -71,7 +71,13 @@ fn in_tree_ebs_is_the_ebs_driver() {
 fn a_storage_class_binds_at_once_unless_it_waits() {
     assert!(class("provisioner: p").binds_immediately);
     assert!(!class("provisioner: p\nvolumeBindingMode: WaitForFirstConsumer").binds_immediately);
-    assert!(class("provisioner: p").is_default);
+}
+
+#[test]
+fn a_storage_class_may_be_the_default_since_some_time() {
+    let class = class("provisioner: p");
+    assert!(class.is_default);
+    assert_eq!(class.created, Some("2026-01-01T00:00:00Z".parse().unwrap()));
 }
 
 #[test]

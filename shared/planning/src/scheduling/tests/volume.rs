@@ -31,6 +31,18 @@ fn claim(name: &str, spec: PvcSpec) -> PersistentVolumeClaim {
     }
 }
 
+/// Makes volumes in one zone, for pods that are scheduled.
+fn class(name: &str, zone: &str) -> StorageClass {
+    StorageClass {
+        name: name.into(),
+        created: None,
+        is_default: false,
+        provisioner: EBS.into(),
+        binds_immediately: false,
+        allowed_topologies: vec![term(requirement(ZONE, Operator::In, &[zone]))],
+    }
+}
+
 fn term(requirement: Requirement) -> NodeSelectorTerm {
     NodeSelectorTerm { expressions: vec![requirement], fields: Vec::new() }
 }
@@ -93,15 +105,26 @@ fn a_class_says_where_it_can_make_volumes() {
     let spec = PvcSpec { storage_class: Some("fast".into()), ..PvcSpec::default() };
     let world = cluster().with(|snapshot| {
         snapshot.objects.persistent_volume_claims.push(claim("data", spec));
-        snapshot.objects.storage_classes.push(StorageClass {
-            name: "fast".into(),
-            is_default: false,
-            provisioner: EBS.into(),
-            binds_immediately: false,
-            allowed_topologies: vec![term(requirement(ZONE, Operator::In, &["c"]))],
-        });
+        snapshot.objects.storage_classes.push(class("fast", "c"));
     });
     assert_eq!(listed(claim_of(&world.pod(using("data")).plan(), "a"), ZONE), "c");
+}
+
+#[test]
+fn a_claim_without_a_class_gets_the_newest_default() {
+    let default = |name, zone, created: &str| StorageClass {
+        is_default: true,
+        created: Some(created.parse().unwrap()),
+        ..class(name, zone)
+    };
+    let world = cluster().with(|snapshot| {
+        snapshot.objects.persistent_volume_claims.push(claim("data", PvcSpec::default()));
+        snapshot.objects.storage_classes = vec![
+            default("a-former", "a", "2025-01-01T00:00:00Z"),
+            default("newer", "b", "2025-06-01T00:00:00Z"),
+        ];
+    });
+    assert_eq!(listed(claim_of(&world.pod(using("data")).plan(), "a"), ZONE), "b");
 }
 
 #[test]
