@@ -70,6 +70,13 @@ impl<'a> Volumes<'a> {
                 }
             };
             let key = ObjectKey { namespace: pod.key.namespace.clone(), name };
+            let is_ephemeral = matches!(volume, VolumeUse::Ephemeral { .. });
+            let no_class = template.is_some_and(|spec| spec.storage_class.as_deref() == Some(""));
+            if is_ephemeral && no_class && !self.claims.contains_key(&key) {
+                let problem = format!("no volume is made for ephemeral claim {}", key.name);
+                needs.problems.push(problem);
+                continue;
+            }
             self.add(&mut needs, &key, template, table);
         }
         needs

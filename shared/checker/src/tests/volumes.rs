@@ -145,6 +145,13 @@ fn an_ephemeral_volume_is_made_with_its_pod() {
 }
 
 #[test]
+fn an_ephemeral_volume_without_a_class_is_never_made() {
+    let ephemeral = VolumeUse::Ephemeral { volume: "v".into(), template: of_class("").into() };
+    let cluster = pooled([pod("p").with(|spec| spec.volumes = vec![ephemeral])]);
+    breaks(&cluster, &plan([claim("n", &["p"])]), &[Rule::Volume]);
+}
+
+#[test]
 fn a_read_write_once_pod_claim_has_one_user() {
     let spec = |one_pod_only| PvcSpec { one_pod_only, ..bound_to("v") };
     let cluster = |one_pod_only| {

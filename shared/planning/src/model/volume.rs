@@ -65,7 +65,12 @@ impl<'a> Volumes<'a> {
             let (name, template): (Text, Option<&PvcSpec>) = match volume {
                 VolumeUse::Pvc { name, template } => (name.clone(), template.as_deref()),
                 VolumeUse::Ephemeral { volume, template } => {
-                    (format!("{}-{volume}", pod.key.name).into(), Some(template))
+                    let name: Text = format!("{}-{volume}", pod.key.name).into();
+                    if self.is_never_made(&pod.key.namespace, &name, template) {
+                        rules.problem.get_or_insert((name, VolumeProblem::NoStorageClass));
+                        continue;
+                    }
+                    (name, Some(template))
                 }
             };
             if let Err(problem) = self.add_claim(&mut rules, pod, &name, template) {
@@ -73,6 +78,13 @@ impl<'a> Volumes<'a> {
             }
         }
         rules
+    }
+
+    /// Whether an ephemeral volume waits for one that somebody makes by hand: its claim does not
+    /// exist yet, and rules out every class.
+    fn is_never_made(&self, namespace: &Text, name: &Text, template: &PvcSpec) -> bool {
+        let key = ObjectKey::new(namespace.clone(), name.clone());
+        template.storage_class.as_deref() == Some("") && !self.claims.contains_key(&key)
     }
 
     fn add_claim(

@@ -128,6 +128,22 @@ fn a_claim_without_a_class_gets_the_newest_default() {
 }
 
 #[test]
+fn an_ephemeral_volume_that_rules_out_every_class_keeps_its_pod_waiting() {
+    let plan = |class: Option<&str>| {
+        let spec = PvcSpec { storage_class: class.map(Into::into), ..PvcSpec::default() };
+        let volume = VolumeUse::Ephemeral { volume: "tmp".into(), template: spec.into() };
+        cluster().pod(pod("a").with(|own| own.volumes.push(volume))).plan()
+    };
+    let problem = VolumeProblem::NoStorageClass;
+    assert_eq!(
+        reasons(&plan(Some("")), "a"),
+        [PodUnschedulable::Volume { claim: "a-tmp".into(), problem }]
+    );
+    // Without a word about it, a default class may be there and only not in the input.
+    claim_of(&plan(None), "a");
+}
+
+#[test]
 fn a_claim_that_is_not_there_keeps_the_pod_off_every_node() {
     let plan = cluster().node(node("n1")).pod(using("data")).plan();
     assert_eq!(
