@@ -34,6 +34,9 @@ pub enum BufferSource {
     PodTemplate(Text),
     /// A workload by kind and name.
     Workload(WorkloadKind, Text),
+    /// An object that no pod template is read from, as `GROUP/KIND NAME`: the API takes whatever
+    /// can be scaled.
+    Unsupported(Text),
 }
 
 /// A ScaledObject (`keda.sh/v1alpha1`), as far as its cron triggers go.

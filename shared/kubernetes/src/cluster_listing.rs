@@ -64,7 +64,7 @@ impl Gathered {
         let by_buffers =
             objects.capacity_buffers.iter().filter_map(|buffer| match &buffer.source {
                 BufferSource::Workload(kind, _) => Some(*kind),
-                BufferSource::PodTemplate(_) => None,
+                BufferSource::PodTemplate(_) | BufferSource::Unsupported(_) => None,
             });
         let by_schedules =
             objects.prewarm_schedules.iter().filter_map(|schedule| match &schedule.target {

@@ -121,6 +121,12 @@ fn resolved(
                 let message = format!("{} {namespace}/{name} does not exist", kind.as_str());
                 ("ScalableRefNotFound", message)
             }),
+        BufferSource::Unsupported(what) => {
+            let message = format!(
+                "{what} is no Deployment, StatefulSet or ReplicaSet of apps: no pod template is read from it"
+            );
+            Err(("ResolutionFailed", message))
+        }
     }
 }
 
@@ -214,6 +220,15 @@ mod tests {
         let workloads = vec![workload("web", 4)];
         let there = listing_of(ClusterObjects { workloads, ..ClusterObjects::default() });
         assert_eq!(conditions(&of(&there))[0], (true, "Resolved"));
+    }
+
+    #[test]
+    fn a_reference_to_what_has_no_pod_template_is_not_ready() {
+        let source = BufferSource::Unsupported("batch/Job nightly".into());
+        let buffer = capacity_buffer("spare", source);
+        let status = capacity_buffer_status(&listing(), &buffer, &plan(&[]), at(0)).unwrap();
+        assert_eq!(conditions(&status)[0], (false, "ResolutionFailed"));
+        assert!(status.conditions[0].message.starts_with("batch/Job nightly"));
     }
 
     #[test]

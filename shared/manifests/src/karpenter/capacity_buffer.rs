@@ -25,9 +25,9 @@ pub(crate) enum BufferRule {
     /// A template and no number.
     #[error("podTemplateRef needs replicas or limits beside it")]
     NoSize,
-    /// A share of nothing.
-    #[error("percentage needs scalableRef beside it: it is a share of that workload's replicas")]
-    PercentageOfNothing,
+    /// A reference to an object without a name or kind.
+    #[error("it is empty")]
+    Empty,
 }
 
 /// Reads a CapacityBuffer.
@@ -71,7 +71,9 @@ fn check_size(spec: Field<'_>) {
         );
     }
     if has("percentage") && !has("scalableRef") {
-        spec.get("percentage").note_rule(BufferRule::PercentageOfNothing);
+        spec.get("percentage").warn(
+            "scalableRef is needed beside it, whose replicas it is a share of: it has no effect",
+        );
     }
 }
 
@@ -83,11 +85,28 @@ fn read_source(spec: Field<'_>) -> Option<BufferSource> {
     }
     if template.exists() {
         template.only(&["name"]);
-        return template.get("name").required().text().map(BufferSource::PodTemplate);
+        return filled(template.get("name"))?.text().map(BufferSource::PodTemplate);
     }
     scalable.only(&["apiGroup", "kind", "name"]);
-    scalable.get("apiGroup").choice(&[((), "apps")]);
-    let kind = scalable.get("kind").required().choice(&SCALABLE);
-    let name = scalable.get("name").required().text();
-    Some(BufferSource::Workload(kind?, name?))
+    let (kind, name) = (filled(scalable.get("kind")), filled(scalable.get("name")));
+    let (kind, name) = (kind?.str()?, name?.text()?);
+    let group = scalable.get("apiGroup").str();
+    let workload = SCALABLE.iter().find(|(_, word)| *word == kind);
+    // Without a group, these kinds can only be those of apps; an empty one is the core group.
+    Some(match workload.filter(|_| group.is_none_or(|group| group == "apps")) {
+        Some((workload, _)) => BufferSource::Workload(*workload, name),
+        None => BufferSource::Unsupported(match group.filter(|group| !group.is_empty()) {
+            Some(group) => format!("{group}/{kind} {name}").into(),
+            None => format!("{kind} {name}").into(),
+        }),
+    })
+}
+
+/// A field that must be there, and not empty.
+fn filled(field: Field<'_>) -> Option<Field<'_>> {
+    let is_empty = field.required().str()?.is_empty();
+    if is_empty {
+        field.note_rule(BufferRule::Empty);
+    }
+    (!is_empty).then_some(field)
 }

@@ -23,6 +23,11 @@ fn fault(objects: &ClusterObjects, buffer: &CapacityBuffer) -> Option<String> {
     let (field, kind, name) = match &buffer.source {
         BufferSource::PodTemplate(name) => ("spec.podTemplateRef", "PodTemplate", name),
         BufferSource::Workload(kind, name) => ("spec.scalableRef", kind.as_str(), name),
+        BufferSource::Unsupported(what) => {
+            return Some(format!(
+                "spec.scalableRef: {what} is no Deployment, StatefulSet or ReplicaSet of apps"
+            ));
+        }
     };
     let key = ObjectKey::new(buffer.key.namespace.clone(), name.clone());
     let namesakes = namesakes(objects, &buffer.source);
@@ -52,5 +57,6 @@ fn namesakes<'a>(
             let own = objects.workloads.iter().filter(is_named);
             own.map(|own| (&own.key, &own.template)).collect()
         }
+        BufferSource::Unsupported(_) => Vec::new(),
     }
 }

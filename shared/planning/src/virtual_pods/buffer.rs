@@ -59,6 +59,7 @@ fn resolved<'a>(
         BufferSource::Workload(kind, name) => WorkloadRef { kind: *kind, name }
             .find(snapshot, &buffer.key.namespace)
             .map(|workload| (&workload.template, Some(workload.replicas))),
+        BufferSource::Unsupported(_) => None,
     }
 }
 

@@ -6,7 +6,7 @@
 use super::common::{resources, status};
 use super::kind::{AGE, Kind, column};
 use super::schema::Schema;
-use crate::karpenter::capacity_buffer::{ACTIVE_CAPACITY, SCALABLE};
+use crate::karpenter::capacity_buffer::ACTIVE_CAPACITY;
 
 const READY_FOR_PROVISIONING: &str =
     r#".status.conditions[?(@.type=="ReadyForProvisioning")].status"#;
@@ -46,8 +46,8 @@ fn reference() -> Schema {
 
 fn spec() -> Schema {
     let scalable = Schema::object([
-        ("apiGroup", Schema::word_of(["apps"])),
-        ("kind", Schema::word(&SCALABLE)),
+        ("apiGroup", Schema::text()),
+        ("kind", Schema::text().length(1, 63)),
         ("name", Schema::text().length(1, 253)),
     ])
     .required(&["kind", "name"]);
@@ -73,5 +73,4 @@ fn spec() -> Schema {
         "!has(self.podTemplateRef) || has(self.replicas) || has(self.limits)",
         "podTemplateRef needs replicas or limits beside it",
     )
-    .rule("!has(self.percentage) || has(self.scalableRef)", "percentage needs scalableRef beside it")
 }

@@ -137,6 +137,30 @@ fn a_buffer_that_says_no_size_is_a_warning() {
 }
 
 #[test]
+fn a_buffer_may_refer_to_what_no_pod_template_is_read_from() {
+    for (reference, expected) in [
+        ("{apiGroup: batch, kind: Job, name: nightly}", "batch/Job nightly"),
+        ("{apiGroup: batch, kind: Deployment, name: web}", "batch/Deployment web"),
+        ("{kind: ReplicationController, name: web}", "ReplicationController web"),
+        ("{apiGroup: '', kind: Deployment, name: web}", "Deployment web"),
+    ] {
+        let text = buffer(&format!("{{scalableRef: {reference}, replicas: 1}}"));
+        let Object::CapacityBuffer(read) = only_object(&text) else { panic!() };
+        assert_eq!(read.source, BufferSource::Unsupported(expected.into()));
+    }
+}
+
+#[test]
+fn a_share_of_a_template_is_a_warning() {
+    let text = buffer("{podTemplateRef: {name: chunk}, replicas: 1, percentage: 10}");
+    assert_eq!(
+        read(&text).warnings.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        ["scalableRef is needed beside it, whose replicas it is a share of: it has no effect \
+          (pool.yaml:4, object web/spare, field spec.percentage)"]
+    );
+}
+
+#[test]
 fn buffers_keep_the_rules_of_the_api() {
     let deployment = "scalableRef: {apiGroup: apps, kind: Deployment, name: api}";
     for (spec, expected) in [
@@ -149,17 +173,14 @@ fn buffers_keep_the_rules_of_the_api() {
             "spec: exactly one of podTemplateRef and scalableRef is needed",
         ),
         ("{replicas: 1}", "spec: exactly one of podTemplateRef and scalableRef is needed"),
+        ("{podTemplateRef: {name: ''}, replicas: 1}", "podTemplateRef.name: it is empty"),
         (
-            "{podTemplateRef: {name: chunk}, replicas: 1, percentage: 10}",
-            "percentage: percentage needs scalableRef beside it: it is a share of that workload's replicas",
+            "{scalableRef: {apiGroup: apps, kind: '', name: x}, replicas: 1}",
+            "scalableRef.kind: it is empty",
         ),
         (
-            "{scalableRef: {apiGroup: batch, kind: Deployment, name: j}, replicas: 1}",
-            "scalableRef.apiGroup: \"batch\" is not one of apps",
-        ),
-        (
-            "{scalableRef: {apiGroup: apps, kind: Job, name: j}, replicas: 1}",
-            "scalableRef.kind: \"Job\" is not one of Deployment, StatefulSet, ReplicaSet",
+            "{scalableRef: {apiGroup: apps, kind: Job, name: ''}, replicas: 1}",
+            "scalableRef.name: it is empty",
         ),
         (&format!("{{{deployment}, replicas: -1}}"), "replicas: -1 is below zero"),
     ] {
