@@ -118,6 +118,13 @@ pub struct NodeClassRef {
 }
 
 impl NodeClassRef {
+    /// The key of the label that names the class on its nodes, such as
+    /// `karpenter.k8s.aws/ec2nodeclass`; `None` where it names none.
+    pub fn label_key(&self) -> Option<Text> {
+        let Self { group, kind, name } = self;
+        (!name.is_empty()).then(|| format!("{group}/{}", kind.to_lowercase()).into())
+    }
+
     /// Whether it refers to an EC2NodeClass. Others belong to other controllers, such as that of
     /// EKS Auto Mode (`eks.amazonaws.com`, `NodeClass`). What is not given is taken for ours.
     ///

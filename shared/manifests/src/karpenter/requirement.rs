@@ -17,7 +17,8 @@ pub(crate) enum RequirementsOf {
     NodePool,
     /// Written by a controller as a rule: Karpenter's own keys are among them.
     NodeClaim,
-    /// `NotIn` needs values too; there is no `minValues`.
+    /// A user's too, who may name a NodePool or EC2NodeClass; `NotIn` needs values, and there is no
+    /// `minValues`.
     NodeOverlay,
     /// Of a resolved image, in the status of an EC2NodeClass.
     Image,
@@ -79,9 +80,15 @@ fn read_key(field: Field<'_>, of: RequirementsOf) -> Option<Text> {
         field.note_rule(rule);
         return None;
     }
-    if of == RequirementsOf::NodePool
-        && let Err(rule) = check_unrestricted(key)
-    {
+    let is_free = match of {
+        RequirementsOf::NodePool => check_unrestricted(key),
+        // An overlay may be for the nodes of one NodePool or EC2NodeClass.
+        RequirementsOf::NodeOverlay if ![label::NODE_POOL, label::NODE_CLASS].contains(&key) => {
+            check_unrestricted(key)
+        }
+        RequirementsOf::NodeOverlay | RequirementsOf::NodeClaim | RequirementsOf::Image => Ok(()),
+    };
+    if let Err(rule) = is_free {
         field.note_rule(rule);
         return None;
     }

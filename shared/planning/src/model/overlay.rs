@@ -17,9 +17,13 @@ use domain::requirement::{Requirement, Requirements, ValueSet};
 use domain::resource::Resources;
 use domain::snapshot::ClusterSnapshot;
 
-/// The overlays that are in force, strongest first.
+/// The overlays that are in force.
+#[derive(Default)]
 pub(crate) struct Overlays<'a> {
+    /// The strongest first.
     in_force: Vec<&'a NodeOverlay>,
+    /// What overlays may know of nodes of each pool, by its name. Empty without overlays.
+    pools: BTreeMap<&'a str, Requirements>,
 }
 
 impl<'a> Overlays<'a> {
@@ -28,8 +32,11 @@ impl<'a> Overlays<'a> {
         if !snapshot.settings.feature_gates.node_overlay
             || snapshot.objects.node_overlays.is_empty()
         {
-            return Self { in_force: Vec::new() };
+            return Self::default();
         }
+        let pools = snapshot.objects.node_pools.iter();
+        let pools: BTreeMap<&str, Requirements> =
+            pools.map(|pool| (&*pool.name, nodes_of(pool, snapshot))).collect();
         let mut ordered: Vec<&NodeOverlay> = snapshot.objects.node_overlays.iter().collect();
         ordered.sort_by(|a, b| b.weight.cmp(&a.weight).then_with(|| b.name.cmp(&a.name)));
         let mut in_force: Vec<&NodeOverlay> = Vec::new();
@@ -37,13 +44,13 @@ impl<'a> Overlays<'a> {
             let is_rejected = in_force.iter().any(|stronger| {
                 stronger.weight == overlay.weight
                     && disagree(stronger, overlay)
-                    && meet_somewhere(snapshot, stronger, overlay)
+                    && meet_somewhere(snapshot, &pools, stronger, overlay)
             });
             if !is_rejected {
                 in_force.push(overlay);
             }
         }
-        Self { in_force }
+        Self { in_force, pools }
     }
 
     /// Whether there is none.
@@ -51,13 +58,14 @@ impl<'a> Overlays<'a> {
         self.in_force.is_empty()
     }
 
-    /// What the offering costs in the pool.
+    /// What the offering costs in the pool of that name.
     pub(crate) fn price(
         &self,
-        pool: &Requirements,
+        pool: &str,
         instance_type: &InstanceType,
         offering: &Offering,
     ) -> UsdPerHour {
+        let Some(pool) = self.pools.get(pool) else { return offering.price };
         self.in_force
             .iter()
             .filter(|overlay| overlay.price.is_some())
@@ -66,9 +74,10 @@ impl<'a> Overlays<'a> {
             .map_or(offering.price, |change| change.apply(offering.price))
     }
 
-    /// The devices that overlays give the type in the pool.
-    pub(crate) fn devices(&self, pool: &Requirements, instance_type: &InstanceType) -> Resources {
+    /// The devices that overlays give the type in the pool of that name.
+    pub(crate) fn devices(&self, pool: &str, instance_type: &InstanceType) -> Resources {
         let mut devices = Resources::new();
+        let Some(pool) = self.pools.get(pool) else { return devices };
         for overlay in &self.in_force {
             let matches = || {
                 instance_type
@@ -93,25 +102,20 @@ impl<'a> Overlays<'a> {
 /// Else a node would be worth replacing by its like.
 pub struct AppliedOverlays<'a> {
     overlays: Overlays<'a>,
-    /// What nodes of each pool are, by its name.
-    pools: BTreeMap<&'a str, Requirements>,
 }
 
 impl<'a> AppliedOverlays<'a> {
     /// Those of a snapshot.
     pub fn of(snapshot: &'a ClusterSnapshot) -> Self {
-        let overlays = Overlays::of(snapshot);
-        let pools = snapshot.objects.node_pools.iter().filter(|_| !overlays.is_empty());
-        let pools = pools.map(|pool| (&*pool.name, pool_requirements(pool))).collect();
-        Self { overlays, pools }
+        Self { overlays: Overlays::of(snapshot) }
     }
 
     /// What an instance of the type with these labels costs: the price of the offering that it was
     /// launched from, overlaid. `None` where the catalogue does not say.
     pub fn price(&self, labels: &Labels, instance_type: &InstanceType) -> Option<UsdPerHour> {
         let offering = offering_of(labels, instance_type)?;
-        let pool = labels.get(label::NODE_POOL).and_then(|name| self.pools.get(&**name));
-        Some(pool.map_or(offering.price, |pool| self.overlays.price(pool, instance_type, offering)))
+        let pool = labels.get(label::NODE_POOL).map_or("", |name| &**name);
+        Some(self.overlays.price(pool, instance_type, offering))
     }
 }
 
@@ -125,17 +129,36 @@ fn disagree(a: &NodeOverlay, b: &NodeOverlay) -> bool {
 }
 
 /// Whether some offering that some pool could launch meets the requirements of both.
-fn meet_somewhere(snapshot: &ClusterSnapshot, a: &NodeOverlay, b: &NodeOverlay) -> bool {
+fn meet_somewhere(
+    snapshot: &ClusterSnapshot,
+    pools: &BTreeMap<&str, Requirements>,
+    a: &NodeOverlay,
+    b: &NodeOverlay,
+) -> bool {
     let both: Vec<Requirement> = a.requirements.iter().chain(&b.requirements).cloned().collect();
     snapshot.objects.node_pools.iter().any(|pool| {
-        let own = pool_requirements(pool);
+        let own = &pools[&*pool.name];
         snapshot.instance_types.of(&pool.template.node_class_ref.name).iter().any(|instance_type| {
             instance_type
                 .offerings
                 .iter()
-                .any(|offering| applies(&both, &own, instance_type, offering))
+                .any(|offering| applies(&both, own, instance_type, offering))
         })
     })
+}
+
+/// What overlays may know of a pool's nodes: besides what the pool says of them, the node class
+/// that it refers to and the region.
+fn nodes_of(pool: &NodePool, snapshot: &ClusterSnapshot) -> Requirements {
+    let mut own = pool_requirements(pool);
+    let class = &pool.template.node_class_ref;
+    if let Some(key) = class.label_key() {
+        own.add_label(&key, &class.name);
+    }
+    if let Some(region) = &snapshot.instance_types.region {
+        own.add_label(&label::REGION.into(), region);
+    }
+    own
 }
 
 /// Labels and requirements of a pool's nodes, its name among them.

@@ -274,10 +274,7 @@ fn requirements_and_labels(
     let mut labels = pool.node_pool.template.labels.clone();
     labels.insert(label::NODE_POOL.into(), pool.node_pool.name.clone());
     let class = &pool.node_pool.template.node_class_ref;
-    if !class.name.is_empty() {
-        let key = format!("{}/{}", class.group, class.kind.to_lowercase());
-        labels.insert(key.into(), class.name.clone());
-    }
+    labels.extend(class.label_key().map(|key| (key, class.name.clone())));
     let mut all = pool.own.clone();
     let sets = memo.sets();
     let mut conjunctions: Vec<ConjunctionId> = Vec::new();

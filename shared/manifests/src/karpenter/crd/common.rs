@@ -1,6 +1,6 @@
 //! Parts that several kinds have.
 
-use domain::label::{HOSTNAME, NODE_POOL, WELL_KNOWN};
+use domain::label::{HOSTNAME, NODE_CLASS, NODE_POOL, WELL_KNOWN};
 use domain::node_claim::ConditionStatus;
 use domain::requirement::Operator;
 use domain::taint::TaintEffect;
@@ -60,7 +60,7 @@ pub(super) fn requirements(of: Requirements) -> Schema {
 
 fn key(of: Requirements) -> Schema {
     let key = Schema::text().length(0, KEY_MAX);
-    if of == Requirements::Claim { key } else { unrestricted(key, of == Requirements::Pool) }
+    if of == Requirements::Claim { key } else { unrestricted(key, of) }
 }
 
 const RESTRICTED: &str = "keys under karpenter.sh and karpenter.k8s.aws are Karpenter's own, except its well-known labels";
@@ -75,14 +75,17 @@ fn is_unrestricted(name: &str) -> String {
     )
 }
 
-/// A label's key that users may set or require; see the reader's `check_unrestricted`.
-fn unrestricted(key: Schema, is_of_pool: bool) -> Schema {
-    let key = key.rule(&is_unrestricted("self"), RESTRICTED);
-    if !is_of_pool {
-        return key;
-    }
-    key.rule(&format!("self != '{NODE_POOL}'"), "the NodePool itself sets this label")
-        .rule(&format!("self != '{HOSTNAME}'"), "the host name differs on every node")
+/// A label's key that users may set or require; see the reader's `check_unrestricted`. An overlay
+/// may be for the nodes of one NodePool or EC2NodeClass.
+fn unrestricted(key: Schema, of: Requirements) -> Schema {
+    let is_unrestricted = is_unrestricted("self");
+    let key = if of == Requirements::Overlay {
+        key.rule(&format!("{is_unrestricted} || self == '{NODE_CLASS}'"), RESTRICTED)
+    } else {
+        key.rule(&is_unrestricted, RESTRICTED)
+            .rule(&format!("self != '{NODE_POOL}'"), "the NodePool itself sets this label")
+    };
+    key.rule(&format!("self != '{HOSTNAME}'"), "the host name differs on every node")
 }
 
 /// Labels that users may give to nodes.

@@ -89,6 +89,15 @@ fn overlays_keep_the_rules_of_the_api() {
             "weight: weight 10001 is out of range: it takes 1 to 10000",
         ),
         (
+            "{requirements: [{key: kubernetes.io/hostname, operator: In, values: [a]}]}",
+            "requirements[0].key: label kubernetes.io/hostname is restricted: it differs on every node",
+        ),
+        (
+            "{requirements: [{key: karpenter.sh/team, operator: In, values: [a]}]}",
+            "requirements[0].key: label karpenter.sh/team is restricted: keys under karpenter.sh are \
+             Karpenter's own, except its well-known labels",
+        ),
+        (
             "{requirements: [{key: team, operator: NotIn}]}",
             "requirements[0].values: operator NotIn needs at least one value",
         ),

@@ -109,7 +109,7 @@ impl<'a> Builder<'a, '_> {
                     self.names.key_kinds,
                     self.names.resources.len(),
                 ));
-                let pool_type = self.pool_type(instance_type, &own, overhead, offerings);
+                let pool_type = self.pool_type(instance_type, &node_pool.name, overhead, offerings);
                 let pool_type = self.counted_in_commitments(pool_type, &purchases);
                 Some(counted_in_usd(self.snapshot, node_pool, pool_type))
             })
@@ -268,7 +268,7 @@ impl<'a> Builder<'a, '_> {
             let cost = if self.overlays.is_empty() {
                 offering.price
             } else {
-                self.overlays.price(admitted.own, instance_type, offering)
+                self.overlays.price(admitted.pool, instance_type, offering)
             };
             let bought = (&*offering.zone, offering.capacity_type);
             let is_spot = offering.capacity_type == CapacityType::Spot;
@@ -324,7 +324,7 @@ impl<'a> Builder<'a, '_> {
     }
 
     /// What the pool's own requirements, the settings and free addresses admit.
-    fn admitted<'r>(&'r self, node_pool: &NodePool, own: &'r Requirements) -> Admitted<'r> {
+    fn admitted<'r>(&'r self, node_pool: &'r NodePool, own: &'r Requirements) -> Admitted<'r> {
         let zones = self.admitted_zones(own);
         let zones =
             self.names.zones.iter_enumerated().filter(|(index, zone)| {
@@ -338,6 +338,7 @@ impl<'a> Builder<'a, '_> {
         };
         let of_reservation = label::OF_RESERVATION.into_iter();
         Admitted {
+            pool: &node_pool.name,
             own,
             zones: zones.map(|(index, zone)| (&**zone, index)).collect(),
             capacity_types: CapacityType::ALL.into_iter().filter(allows).collect(),
@@ -348,14 +349,14 @@ impl<'a> Builder<'a, '_> {
     fn pool_type(
         &self,
         instance_type: &'a InstanceType,
-        own: &Requirements,
+        pool: &str,
         overhead: Arc<Overhead>,
         offerings: Vec<TypeOffering>,
     ) -> PoolType<'a> {
         let mut allocatable = instance_type.allocatable.clone();
         let mut capacity = instance_type.capacity.clone();
         if !self.overlays.is_empty() {
-            for (name, amount) in self.overlays.devices(own, instance_type).iter() {
+            for (name, amount) in self.overlays.devices(pool, instance_type).iter() {
                 allocatable.set(name, amount);
                 capacity.set(name, amount);
             }
@@ -374,6 +375,8 @@ impl<'a> Builder<'a, '_> {
 
 /// What a pool may buy, worked out once for all of its types.
 struct Admitted<'r> {
+    /// The pool's name.
+    pool: &'r str,
     /// The pool's own requirements.
     own: &'r Requirements,
     /// Zones, by their names.
@@ -491,10 +494,7 @@ fn fixed_labels(node_pool: &NodePool) -> Labels {
     ]
     .into();
     let class = &node_pool.template.node_class_ref;
-    if !class.name.is_empty() {
-        let key = format!("{}/{}", class.group, class.kind.to_lowercase());
-        fixed.insert(key.into(), class.name.clone());
-    }
+    fixed.extend(class.label_key().map(|key| (key, class.name.clone())));
     fixed
 }
 

@@ -1,6 +1,6 @@
 //! NodeOverlays: prices and devices changed.
 
-use domain::label::INSTANCE_TYPE;
+use domain::label::{INSTANCE_TYPE, NODE_CLASS, REGION};
 use domain::overlay::{NodeOverlay, PriceChange};
 use domain::resource::Resources;
 
@@ -31,6 +31,30 @@ fn a_price_is_what_the_overlay_says() {
     let claim = claim_of(&plan, "a");
     assert_eq!(&*claim.offering.instance_type, "m.2xlarge");
     assert_eq!(claim.offering.price, usd(0.01));
+}
+
+#[test]
+fn an_overlay_may_be_for_the_nodes_of_one_node_class() {
+    let of_class = |class: &str| {
+        let mut overlay = overlay("cheap", "m.2xlarge", 0.01);
+        overlay.requirements.push(is(NODE_CLASS, class));
+        usd(price(with(&[overlay])))
+    };
+    assert_eq!(of_class("default"), usd(0.01));
+    assert_eq!(of_class("another"), usd(0.10));
+}
+
+#[test]
+fn an_overlay_may_name_the_region() {
+    let in_region = |region: &str| {
+        let mut overlay = overlay("cheap", "m.2xlarge", 0.01);
+        overlay.requirements.push(is(REGION, region));
+        let world =
+            with(&[overlay]).with(|snapshot| snapshot.instance_types.region = Some("here".into()));
+        usd(price(world))
+    };
+    assert_eq!(in_region("here"), usd(0.01));
+    assert_eq!(in_region("there"), usd(0.10));
 }
 
 #[test]
