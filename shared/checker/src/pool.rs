@@ -11,7 +11,7 @@ use domain::instance_type::{InstanceType, Offering};
 use domain::label::{HOSTNAME, INITIALIZED, NODE_POOL, REGION, REGISTERED};
 use domain::money::UsdPerHour;
 use domain::node_pool::NodePool;
-use domain::resource::Resources;
+use domain::resource::{MEMORY, Resources, is_huge_pages};
 
 use crate::catalogue::{Catalogue, Market, is_market_label, type_label, type_labels};
 use crate::label_state::{ABSENT, Expression, LabelState};
@@ -299,8 +299,16 @@ fn fitted<'a>(instance_type: &'a InstanceType, devices: &Resources) -> Equipment
             capacity: Cow::Borrowed(&instance_type.capacity),
         };
     }
+    let mut allocatable = replaced(&instance_type.allocatable, devices);
+    let pages = devices.iter().filter(|(name, _)| is_huge_pages(name));
+    let from_memory: i64 =
+        pages.map(|(name, amount)| amount - instance_type.allocatable.get(name)).sum();
+    if from_memory != 0 {
+        let left = allocatable.get(MEMORY) - from_memory;
+        allocatable.set(&MEMORY.into(), left.max(0));
+    }
     Equipment {
-        allocatable: Cow::Owned(replaced(&instance_type.allocatable, devices)),
+        allocatable: Cow::Owned(allocatable),
         capacity: Cow::Owned(replaced(&instance_type.capacity, devices)),
     }
 }

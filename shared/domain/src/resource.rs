@@ -180,7 +180,12 @@ pub struct ShownAmount<'a> {
 
 /// Whether amounts of the resource are bytes.
 pub fn is_bytes(name: &str) -> bool {
-    name == MEMORY || name == EPHEMERAL_STORAGE || name.starts_with("hugepages-")
+    name == MEMORY || name == EPHEMERAL_STORAGE || is_huge_pages(name)
+}
+
+/// Whether the resource is huge pages of some size, which a node sets aside from its memory.
+pub fn is_huge_pages(name: &str) -> bool {
+    name.starts_with("hugepages-")
 }
 
 impl fmt::Display for ShownAmount<'_> {

@@ -6,7 +6,7 @@ use domain::node_pool::{NodeClaimTemplate, NodePool};
 use domain::overlay::{NodeOverlay, PriceChange};
 use domain::plan::{Plan, PlannedNodeClaim, Totals};
 use domain::requirement::{Operator, Requirement};
-use domain::resource::{CPU, NODES, Resources};
+use domain::resource::{CPU, MEMORY, NODES, Resources};
 use domain::settings::MinValuesPolicy;
 use domain::snapshot::ClusterSnapshot;
 
@@ -253,6 +253,20 @@ fn an_overlay_may_add_devices() {
     let cluster = |amount| pooled([pod("p").asking(GPU, 2)]).with_node_overlays([device(amount)]);
     allows(&cluster(2), &quoted(0.08));
     breaks(&cluster(1), &quoted(0.08), &[Rule::Fit]);
+}
+
+#[test]
+fn huge_pages_of_an_overlay_leave_less_memory() {
+    let half = 8 << 30;
+    let pages = NodeOverlay {
+        price: None,
+        capacity: Resources::new().with("hugepages-1Gi", half),
+        ..overlay("pages", 1, 0.0)
+    };
+    let cluster =
+        |memory| pooled([pod("p").asking(MEMORY, memory)]).with_node_overlays([pages.clone()]);
+    allows(&cluster(half), &quoted(0.08));
+    breaks(&cluster(half + 1), &quoted(0.08), &[Rule::Fit]);
 }
 
 #[test]

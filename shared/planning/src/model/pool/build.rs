@@ -13,7 +13,7 @@ use domain::money::UsdPerHour;
 use domain::node_pool::NodePool;
 use domain::reason::NodePoolUnfit;
 use domain::requirement::Requirements;
-use domain::resource::USD_PER_HOUR;
+use domain::resource::{MEMORY, USD_PER_HOUR, is_huge_pages};
 use domain::snapshot::ClusterSnapshot;
 use domain::spot::{InterruptionCosts, NodeInterruptionCost, PodInterruption, SpotPolicy};
 use rustc_hash::FxHashMap;
@@ -357,6 +357,10 @@ impl<'a> Builder<'a, '_> {
         let mut capacity = instance_type.capacity.clone();
         if !self.overlays.is_empty() {
             for (name, amount) in self.overlays.devices(pool, instance_type).iter() {
+                if is_huge_pages(name) {
+                    let left = allocatable.get(MEMORY) - (amount - allocatable.get(name));
+                    allocatable.set(&MEMORY.into(), left.max(0));
+                }
                 allocatable.set(name, amount);
                 capacity.set(name, amount);
             }

@@ -2,7 +2,7 @@
 
 use domain::label::{INSTANCE_TYPE, NODE_CLASS, REGION};
 use domain::overlay::{NodeOverlay, PriceChange};
-use domain::resource::Resources;
+use domain::resource::{MEMORY, Resources};
 
 use crate::testing::{Cluster, claim_of, cluster, is, pod, unfit, usd};
 
@@ -82,6 +82,24 @@ fn an_overlay_adds_devices() {
     let plan = with(&[devices]).pod(wanting.clone()).plan();
     assert_eq!(&*claim_of(&plan, "a").instance_types[0], "m.xlarge");
     unfit(&cluster().pod(wanting).plan(), "a", "default");
+}
+
+#[test]
+fn huge_pages_of_an_overlay_are_set_aside_from_memory() {
+    const PAGES: &str = "hugepages-1Gi";
+    const GIB: i64 = 1 << 30;
+    let pages = NodeOverlay {
+        price: None,
+        capacity: Resources::new().with(PAGES, 6 * GIB),
+        ..overlay("pages", "m.large", 0.0)
+    };
+    let plan = |memory| {
+        with(std::slice::from_ref(&pages))
+            .pod(pod("a").asking(PAGES, GIB).asking(MEMORY, memory))
+            .plan()
+    };
+    assert_eq!(&*claim_of(&plan(2 * GIB), "a").instance_types[0], "m.large");
+    unfit(&plan(3 * GIB), "a", "default");
 }
 
 #[test]
