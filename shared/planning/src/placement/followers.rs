@@ -3,6 +3,8 @@
 //!
 //! Without, pods go where they fit first, and those that must join them find these nodes full.
 
+use std::collections::BTreeSet;
+
 use domain::Text;
 
 use super::placer::{Placements, Placer};
@@ -37,8 +39,45 @@ impl Placer<'_, '_> {
             let is_selected =
                 |other: &ShapeIx| self.topology.constraints[*other].selected_by.contains(&group);
             may_be_first && self.state.matched[group].is_empty()
-                || self.on_new_nodes.iter().any(is_selected)
+                || self.on_new_nodes.keys().any(is_selected)
         })
+    }
+
+    /// Of those domains, the ones in which the pods may be that one of the shape must share a host
+    /// with. A pod whose domain is chosen before its host would else be sent where none of these
+    /// can be. Domains that were chosen for these count where one of them will do.
+    pub(super) fn within_reach_of_hosts(
+        &mut self,
+        shape: ShapeIx,
+        key: &Text,
+        mut domains: BTreeSet<Text>,
+    ) -> BTreeSet<Text> {
+        let groups: Vec<(GroupIx, bool)> = host_affinity(self.topology, shape).collect();
+        for (group, may_be_first) in groups {
+            if may_be_first && self.state.matched[group].is_empty() {
+                continue;
+            }
+            let is_selected =
+                |other: &ShapeIx| self.topology.constraints[*other].selected_by.contains(&group);
+            let selected: Vec<ShapeIx> =
+                self.on_new_nodes.keys().copied().filter(is_selected).collect();
+            let (mut chosen, mut possible) = (BTreeSet::new(), BTreeSet::new());
+            for other in selected {
+                let own = self.launchable(other, key);
+                let pins = self.on_new_nodes[&other].iter().filter(|(own, _)| own == key);
+                let before = chosen.len();
+                chosen.extend(pins.map(|(_, domain)| domain.clone()));
+                if chosen.len() == before {
+                    chosen.extend(own.iter().cloned());
+                }
+                possible.extend(own.iter().cloned());
+            }
+            let reached = [chosen, possible].into_iter().find(|all| !all.is_disjoint(&domains));
+            if let Some(reached) = reached {
+                domains.retain(|domain| reached.contains(domain));
+            }
+        }
+        domains
     }
 
     /// Pods that could join one of the shape on its host, by shape.

@@ -208,7 +208,7 @@ impl Placer<'_, '_> {
                 return rest;
             };
             placements.items.push(Item { shape, conjunction, fit, pods: rest });
-            self.on_new_nodes.insert(shape);
+            self.on_new_nodes.entry(shape).or_default();
             return Vec::new();
         }
         let mut failed = Vec::new();
@@ -231,7 +231,7 @@ impl Placer<'_, '_> {
     fn pin(&mut self, shape: ShapeIx, pod: PodIx, choice: Choice, placements: &mut Placements) {
         self.count_on_new_node(shape, &choice, choice.fit.pools[0].pool);
         *self.assigned.entry((shape, choice.conjunction)).or_default() += 1;
-        self.on_new_nodes.insert(shape);
+        self.on_new_nodes.entry(shape).or_default().extend(choice.pins.iter().cloned());
         let mut recent = placements.items.iter_mut().rev().take(RECENT_ITEMS);
         let known =
             recent.find(|item| item.shape == shape && item.conjunction == choice.conjunction);

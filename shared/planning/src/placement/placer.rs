@@ -120,8 +120,8 @@ pub(crate) struct Placer<'m, 'a> {
     barred: BTreeSet<ShapeIx>,
     /// How many pods are items already, by shape and kind of node.
     pub(super) assigned: FxHashMap<(ShapeIx, ConjunctionId), usize>,
-    /// Shapes of pods that are to go to new nodes.
-    pub(super) on_new_nodes: BTreeSet<ShapeIx>,
+    /// Shapes of pods that are to go to new nodes, with the keys and domains chosen for these.
+    pub(super) on_new_nodes: BTreeMap<ShapeIx, BTreeSet<(Text, Text)>>,
     /// Pods of each shape to place that must share a host with others, in the order of placing.
     pub(super) following: Vec<(ShapeIx, u32)>,
     /// Pods that found no place so far.
@@ -156,7 +156,7 @@ impl<'m, 'a> Placer<'m, 'a> {
             precedence: Precedence::default(),
             shape_ranks: None,
             assigned: FxHashMap::default(),
-            on_new_nodes: BTreeSet::new(),
+            on_new_nodes: BTreeMap::new(),
             following: Vec::new(),
             waiting: Vec::new(),
             following_left: 0,

@@ -40,6 +40,27 @@ fn a_pod_follows_another_to_its_zone() {
 }
 
 #[test]
+fn a_pod_that_must_share_a_host_is_sent_to_a_zone_that_the_others_can_be_in() {
+    const WEB: (&str, &str) = ("app", "web");
+    const STORE: (&str, &str) = ("app", "store");
+    // Those that wait for each other may not make do with each other: nobody would be the first.
+    let plan = |first: PodMaker| {
+        cluster()
+            .pod(pod("store").label(STORE.0, STORE.1).on_nodes_with(ZONE, "c"))
+            .pod(first.label(DB.0, DB.1))
+            .pod(pod("beside").label(WEB.0, WEB.1).affinity(near(HOSTNAME, DB)))
+            .pod(pod("near").label(DB.0, DB.1).affinity(near(ZONE, WEB)))
+            .plan()
+    };
+    let bound = pod("first").on_nodes_with(ZONE, "c");
+    let following = pod("first").affinity(near(ZONE, STORE));
+    for plan in [plan(bound), plan(following)] {
+        assert_eq!(claim_of(&plan, "beside").name, claim_of(&plan, "first").name);
+        assert_eq!(listed(claim_of(&plan, "near"), ZONE), "c");
+    }
+}
+
+#[test]
 fn the_first_of_pods_that_want_to_be_together_goes_anywhere() {
     let together = pod("db").label(DB.0, DB.1).cpu(1500).affinity(near(ZONE, DB));
     assert_eq!(pods_by_zone(&cluster().pods(4, &together).plan()), [4]);
