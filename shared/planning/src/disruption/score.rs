@@ -54,6 +54,10 @@ const UNCHANGED_STEP_MINUTES: f64 = 5.0;
 /// so is it where planning itself keeps moving them.
 const LASTING_HOURS: f64 = 1.0 / 16.0;
 
+/// Prices that differ by so much count as one, a millionth of a dollar: those of two reservations
+/// differ by less, and what is paid for is the reservation, used or not.
+const SAME_PRICE_MAX: UsdPerHour = UsdPerHour::from_nanos(1_000);
+
 /// Hours that every move has to pay for its evictions: twenty minutes. In a cluster that has just
 /// shrunk, what saves much goes first, and small moves wait until it is known whether pods come
 /// back.
@@ -182,7 +186,8 @@ impl<'a> Scores<'a> {
     /// The least that a move must save per hour: what its evictions cost, and new nodes beside the
     /// old ones while they start, over the time for which it is expected to save, which is longer
     /// for nodes on which nothing has changed lately, and in clusters whose pods stay. Always
-    /// positive. `price` is that of the new nodes, `launches` their number.
+    /// positive, and with new nodes more than the least difference between prices. `price` is that
+    /// of the new nodes, `launches` their number.
     pub(super) fn required_savings(
         &self,
         nodes: &[NodeIx],
@@ -191,9 +196,10 @@ impl<'a> Scores<'a> {
     ) -> UsdPerHour {
         let Payback { evictions, overlap } = self.payback(nodes, launches);
         let overlap = price.to_f64() * 1e9 * overlap;
+        let least = if launches > 0 { SAME_PRICE_MAX } else { UsdPerHour::ZERO };
         UsdPerHour::from_f64((evictions + overlap) / 1e9)
             .unwrap_or(UsdPerHour::MAX)
-            .max(UsdPerHour::from_nanos(1))
+            .max(least + UsdPerHour::from_nanos(1))
     }
 
     /// The most that so many new nodes may cost in place of nodes that cost `before`, so that the

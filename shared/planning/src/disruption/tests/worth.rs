@@ -1,7 +1,8 @@
 //! Which moves are worth it: required savings, how many new nodes may replace how many, which move
 //! comes first, and what is reported of other nodes.
 
-use domain::label::{INSTANCE_TYPE, NODE_POOL, ZONE};
+use domain::instance_type::Offering;
+use domain::label::{CAPACITY_TYPE, INSTANCE_TYPE, NODE_POOL, RESERVATION_ID, ZONE};
 use domain::node_pool::ConsolidationPolicy;
 use domain::overlay::{NodeOverlay, PriceChange};
 use domain::pdb::CountOrPercent;
@@ -13,7 +14,7 @@ use domain::resource::{CPU, Resources};
 use crate::disruption::validate;
 use crate::testing::{
     Cluster, NodeMaker, budget, cluster, disrupted_for, instance_type, is, node, node_pool_of, pdb,
-    pod, pod_key, requirement, usd,
+    pod, pod_key, requirement, reserved, usd,
 };
 
 /// Why a node is not consolidated.
@@ -38,6 +39,23 @@ fn nodes_of_one_price_are_never_swapped() {
             before: usd(0.20),
         }
     );
+}
+
+#[test]
+fn reservations_are_not_swapped_for_less_than_prices_tell_apart() {
+    let world = |price: f64| {
+        let reserved_at = |price, id: &str| Offering { price: usd(price), ..reserved("a", id, 1) };
+        let mut sold = [instance_type("m.xlarge", 4, 0.20), instance_type("m.large", 2, 0.10)];
+        sold[0].offerings.push(reserved_at(price, "cr-1"));
+        sold[1].offerings.push(reserved_at(price / 2.0, "cr-2"));
+        let bought = node("n1").label(CAPACITY_TYPE, "reserved").label(RESERVATION_ID, "cr-1");
+        cluster().selling(sold.into()).node(bought).pod(pod("a").cpu(1000).on("n1"))
+    };
+    assert_eq!(world(0.000_02).disruption().replacements.len(), 1);
+    assert!(matches!(
+        unconsolidatable(&world(0.000_002), "n1"),
+        Unconsolidatable::TooLittle { .. }
+    ));
 }
 
 #[test]
