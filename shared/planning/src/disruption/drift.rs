@@ -53,9 +53,9 @@ fn is_rebalanced(claim: &NodeClaim, pool: &NodePool) -> bool {
     pool.replaces_on_rebalance() && claim.annotations.contains_key(label::REBALANCE_RECOMMENDED)
 }
 
-/// Compares hashes where the claim has one, else field by field. A claim that says by which version
-/// of the rules it is compared, but has no hash, was stamped only in part: nothing says what it was
-/// launched from, so it has not drifted.
+/// Compares hashes where the claim has one, else field by field. A claim that has a hash, but not
+/// by which version of the rules it was taken, or the version alone, was stamped only in part:
+/// nothing says what it was launched from, so it has not drifted.
 ///
 /// The pool's hash is that of its template as it was read; the annotation that Karpenter wrote on
 /// the pool counts beside it, since it was taken by Karpenter itself. A claim that was stamped by
@@ -63,7 +63,8 @@ fn is_rebalanced(claim: &NodeClaim, pool: &NodePool) -> bool {
 /// ([`Stamp::restamped`]).
 fn is_template_changed(claim: &NodeClaim, pool: &NodePool) -> bool {
     let Some(own) = Stamp::of_node_pool(&claim.annotations) else {
-        let is_stamped_in_part = claim.annotations.contains_key(label::NODE_POOL_HASH_VERSION);
+        let stamps = [label::NODE_POOL_HASH, label::NODE_POOL_HASH_VERSION];
+        let is_stamped_in_part = stamps.iter().any(|own| claim.annotations.contains_key(*own));
         return !is_stamped_in_part && differs(claim, &pool.template);
     };
     let same_rules = |stamp: &Stamp| stamp.version == own.version;

@@ -87,10 +87,11 @@ fn recorded_hashes_count_where_their_versions_agree() {
 fn a_claim_that_was_stamped_in_part_has_not_drifted() {
     let relabelled =
         node_pool_with("default", |template| _ = template.labels.insert("a".into(), "b".into()));
-    let version: Labels = [(NODE_POOL_HASH_VERSION.into(), "v3".into())].into();
-    let world =
-        cluster().pool(relabelled).node(node("n1").with_claim(|claim| claim.annotations = version));
-    assert_eq!(reason(&world), None);
+    for (key, value) in [(NODE_POOL_HASH_VERSION, "v3"), (NODE_POOL_HASH, "1")] {
+        let part: Labels = [(key.into(), value.into())].into();
+        let own = node("n1").with_claim(|claim| claim.annotations = part);
+        assert_eq!(reason(&cluster().pool(relabelled.clone()).node(own)), None, "{key}");
+    }
 }
 
 #[test]
