@@ -214,14 +214,22 @@ fn have_security_groups_changed(claim: &NodeClaim, class: &Ec2NodeClass) -> bool
     !selected.is_empty() && selected != sorted(&network.security_groups)
 }
 
+/// Where the class names no reservation, one that the catalogue offers it is taken for selected:
+/// the catalogue was made for more of the class than its manifest shows.
 fn is_reservation_deselected(node: &NodeView, class: &Ec2NodeClass) -> bool {
     let selected = &class.status.capacity_reservations;
-    let is_resolved =
-        !selected.is_empty() || class.spec.capacity_reservation_selector_terms.is_empty();
-    let own = node.labels.get(label::RESERVATION_ID);
-    is_resolved
-        && node.capacity_type() == Some(CapacityType::Reserved)
-        && own.is_some_and(|own| selected.iter().all(|reservation| reservation.id != *own))
+    let selects_none = class.spec.capacity_reservation_selector_terms.is_empty();
+    let Some(own) = node.labels.get(label::RESERVATION_ID) else { return false };
+    let is_offered = || {
+        let mut offerings = node.instance_type.iter().flat_map(|own| &own.offerings);
+        offerings.any(|offering| offering.reservation.as_ref().is_some_and(|held| held.id == *own))
+    };
+    let is_deselected = if selected.is_empty() {
+        selects_none && !is_offered()
+    } else {
+        selected.iter().all(|reservation| reservation.id != *own)
+    };
+    node.capacity_type() == Some(CapacityType::Reserved) && is_deselected
 }
 
 /// Only a group selected by id can be compared: the label holds the id.

@@ -97,6 +97,19 @@ fn a_reservation_that_is_no_longer_selected_is_drift() {
 }
 
 #[test]
+fn a_reservation_that_is_offered_to_a_class_that_names_none_is_selected() {
+    let mut sold = instance_type("m.xlarge", 4, 0.20);
+    sold.offerings.push(reserved("a", "cr-1", 1));
+    let drift = |id: &str| {
+        let bought = node("n1").label(CAPACITY_TYPE, "reserved").label(RESERVATION_ID, id);
+        let world = of_class(Ec2NodeClassStatus::default(), bought);
+        reason(&world.selling(vec![sold.clone()]))
+    };
+    assert_eq!(drift("cr-1"), None);
+    assert_eq!(drift("cr-0"), Some(DriftReason::CapacityReservationDrift));
+}
+
+#[test]
 fn another_placement_group_is_drift() {
     let world = |own: &str| {
         of_class(Ec2NodeClassStatus::default(), node("n1").label(PLACEMENT_GROUP_ID, own)).with(
