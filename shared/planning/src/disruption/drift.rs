@@ -116,16 +116,16 @@ fn requirement_drift(claim: &NodeClaim, pool: &NodePool) -> Option<DriftReason> 
         .map(|requirement| DriftReason::RequirementsDrifted(requirement.key.clone()))
 }
 
-/// Whether the type is no longer sold in the node's zone and capacity type. Offerings count whether
-/// they can be launched now or not. A reservation that has ended leaves its instances running on
-/// demand. Of a zone in which nothing is sold nothing is known.
+/// Whether the type is no longer sold in the node's zone and capacity type, or no label says which
+/// it is. Offerings count whether they can be launched now or not. A reservation that has ended
+/// leaves its instances running on demand. Of a zone in which nothing is sold nothing is known.
 fn instance_type_drift(
     snapshot: &ClusterSnapshot,
     node: &NodeView,
     claim: &NodeClaim,
 ) -> Option<DriftReason> {
     let age = claim.created.map(|created| snapshot.now.duration_since(created))?;
-    if age < INSTANCE_TYPE_GRACE || !node.labels.contains_key(label::INSTANCE_TYPE) {
+    if age < INSTANCE_TYPE_GRACE {
         return None;
     }
     let zone = node.labels.get(label::ZONE)?;

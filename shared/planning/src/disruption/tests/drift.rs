@@ -115,6 +115,19 @@ fn a_type_that_is_no_longer_sold_is_drift_after_an_hour() {
 }
 
 #[test]
+fn a_node_that_no_label_tells_the_type_of_is_drift_after_an_hour() {
+    let old = |minutes| {
+        let created = Some(minutes_ago(minutes));
+        let own = node("n1").with_claim(|claim| claim.created = created);
+        cluster().node(own).with(|snapshot| {
+            snapshot.objects.nodes[0].labels.remove(INSTANCE_TYPE);
+        })
+    };
+    assert_eq!(reason(&old(60)), Some(DriftReason::InstanceTypeNotFound));
+    assert_eq!(reason(&old(59)), None);
+}
+
+#[test]
 fn a_changed_node_class_is_drift() {
     let hashed = |of: &str| hashes(NODE_CLASS_HASH, of, NODE_CLASS_HASH_VERSION, "v4");
     let world = |own: &str| {
