@@ -21,6 +21,7 @@ use std::collections::BTreeMap;
 use domain::Text;
 use domain::reason::{DisruptionReason, NodePoolUnfit, NotDisruptable, Unconsolidatable};
 
+use super::candidate::Candidate;
 use super::disruptor::Disruptor;
 use super::trial::{Decision, Trials};
 use crate::ids::NodeIx;
@@ -89,11 +90,21 @@ impl<'a> Disruptor<'_, 'a> {
         empty.map(|own| own.node).collect()
     }
 
+    /// Whether the node drifts in the next run: drift comes before consolidation, and waits only
+    /// for empty nodes.
+    fn is_left_to_drift(&self, candidate: &Candidate) -> bool {
+        let has_empty = self.disruptions.iter().any(|own| own.reason == DisruptionReason::Empty);
+        let may_drift = |drift| self.may_drift(candidate.node, drift).is_ok();
+        let is_eligible = candidate.is_eligible_for(DisruptionReason::Drifted);
+        has_empty && is_eligible && candidate.drifted.as_ref().is_some_and(may_drift)
+    }
+
     /// Nodes that may be consolidated; what blocks the others is reported.
     fn consolidatable(&mut self) -> Vec<NodeIx> {
         let mut candidates = Vec::new();
         let mut blocked = Vec::new();
-        for candidate in self.candidates.iter().filter(|own| own.is_consolidatable()) {
+        let meant = |own: &&Candidate| own.is_consolidatable() && !self.is_left_to_drift(own);
+        for candidate in self.candidates.iter().filter(meant) {
             let node = candidate.node;
             if self.model.nodes[node].price().is_none() {
                 blocked.push((node, NotDisruptable::UnknownPrice));

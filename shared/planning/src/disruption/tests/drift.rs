@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use domain::budget::Budget;
 use domain::drift::DriftReason;
 use domain::label::{
     HOSTNAME, INSTANCE_TYPE, Labels, NODE_CLASS_HASH, NODE_CLASS_HASH_VERSION, NODE_POOL_HASH,
@@ -210,6 +211,32 @@ fn empty_drifted_nodes_come_first_and_need_nothing_new() {
     let plan = drifting().node(drifted("n1")).node(drifted("n2")).pod(pod("a").on("n1")).plan();
     assert_eq!(disrupted_for(&plan, DisruptionReason::Drifted), ["n2"]);
     assert!(plan.disruptions[0].replacements.is_empty());
+}
+
+#[test]
+fn a_drifted_node_that_waits_for_an_empty_one_is_left_to_drift() {
+    let plan = |allowed: u32| {
+        let drift_only = Budget {
+            reasons: Some(vec![DisruptionReason::Drifted]),
+            ..budget(CountOrPercent::Count(allowed))
+        };
+        drifting()
+            .default_pool(|pool| {
+                let disruption = &mut pool.disruption;
+                disruption.budgets = vec![drift_only, budget(CountOrPercent::Count(9))];
+                disruption.consolidation_policy = ConsolidationPolicy::WhenEmptyOrUnderutilized;
+                disruption.consolidate_after = NeverOr::After(SignedDuration::ZERO);
+            })
+            .node(drifted("empty"))
+            .node(drifted("oversized"))
+            .pod(pod("a").cpu(1500).on("oversized"))
+            .plan()
+    };
+    let waits = plan(9);
+    assert_eq!(disrupted_for(&waits, DisruptionReason::Empty), ["empty"]);
+    assert_eq!(disrupted_for(&waits, DisruptionReason::Underutilized), [""; 0]);
+    let held = plan(0);
+    assert_eq!(disrupted_for(&held, DisruptionReason::Underutilized), ["oversized"]);
 }
 
 #[test]
