@@ -19,6 +19,7 @@ mod interruptions;
 mod look_ahead;
 mod off_hours;
 mod pending;
+mod reservation;
 mod resident;
 mod scoring;
 mod static_capacity;

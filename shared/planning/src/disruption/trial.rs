@@ -87,7 +87,7 @@ pub(super) struct Trials<'s, 'a> {
     removed: IndexVec<NodeIx, bool>,
     /// Where virtual pods get their room instead.
     pub(super) relocated: BTreeMap<PodIx, Text>,
-    /// What this plan launches already, as limits count it.
+    /// What this plan launches already, as limits and reservations count it.
     pub(super) launched: Vec<Launched>,
     /// Nodes within their own `consolidateAfter`.
     waiting: Vec<NodeIx>,
@@ -409,8 +409,8 @@ impl<'s, 'a> Trials<'s, 'a> {
     fn limits_without(&self, leaves_out: impl Fn(NodeIx) -> bool) -> Limits {
         let mut limits = Limits::of(self.model, leaves_out);
         limits.addresses.clone_from(&self.addresses);
-        for (pool, capacity) in &self.launched {
-            limits.take(*pool, capacity);
+        for launched in &self.launched {
+            launched.count(&mut limits);
         }
         limits
     }

@@ -68,8 +68,8 @@ pub fn explain_pod(snapshot: &ClusterSnapshot, key: &PodKey) -> Option<PodExplan
     let has_place = has_place(&scheduling.plan, key);
     let mut limits = Limits::of(&model, |_| false);
     if !has_place {
-        for (pool, capacity) in &scheduling.launched {
-            limits.take(*pool, capacity);
+        for launched in &scheduling.launched {
+            launched.count(&mut limits);
         }
         limits.addresses.clone_from(&scheduling.limits.addresses);
         limits.too_many_for_addresses.clone_from(&scheduling.limits.too_many_for_addresses);

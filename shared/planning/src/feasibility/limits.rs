@@ -9,9 +9,9 @@ use domain::label;
 use domain::resource::{NODES, Resources, USD_PER_HOUR};
 
 use super::{cluster_limit, usd_limit};
-use crate::ids::{IndexVec, NodeIx, PoolIx, ShapeIx, TypeSet};
+use crate::ids::{IndexVec, NodeIx, PoolIx, PurchaseSet, ShapeIx, TypeSet};
 use crate::model::Model;
-use crate::model::pool::Pool;
+use crate::model::pool::{Pool, Purchase};
 
 /// What each pool may still launch, resource by resource that it limits.
 #[derive(Clone)]
@@ -108,9 +108,22 @@ impl Limits {
         self.left[pool].iter_mut().chain(&mut self.of_cluster)
     }
 
-    /// Instances that new nodes use of a reservation.
-    pub(crate) fn reserved(&self, reservation: &str) -> u32 {
-        self.reserved.get(reservation).copied().unwrap_or(0)
+    /// How many more nodes can be bought in this way: as many as its reservation has instances.
+    pub(crate) fn reservation_left(&self, purchase: &Purchase) -> u32 {
+        match (&purchase.reservation, purchase.remaining()) {
+            (Some(reservation), Some(remaining)) => {
+                let used = self.reserved.get(&reservation.id).copied().unwrap_or(0);
+                remaining.saturating_sub(used)
+            }
+            _ => u32::MAX,
+        }
+    }
+
+    /// These ways of buying without those whose reservation is used up.
+    pub(crate) fn purchases_left(&self, pool: &Pool, purchases: PurchaseSet) -> PurchaseSet {
+        let all = pool.purchases.iter_enumerated().take(PurchaseSet::MAX_LEN);
+        let used_up = all.filter(|(_, purchase)| self.reservation_left(purchase) == 0);
+        used_up.fold(purchases, |left, (index, _)| left.without(index))
     }
 
     /// Counts instances of a reservation in.

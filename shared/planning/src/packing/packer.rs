@@ -111,13 +111,7 @@ impl<'s, 'p, 'm, 'a> Packer<'s, 'p, 'm, 'a> {
     }
 
     pub(super) fn reservation_left(&self, bin: &Bin) -> u32 {
-        let purchase = &self.setup.model.pools[bin.pool].purchases[bin.purchase];
-        match (&purchase.reservation, purchase.remaining()) {
-            (Some(reservation), Some(remaining)) => {
-                remaining.saturating_sub(self.limits.reserved(&reservation.id))
-            }
-            _ => u32::MAX,
-        }
+        self.limits.reservation_left(&self.setup.model.pools[bin.pool].purchases[bin.purchase])
     }
 
     pub(super) fn weight(&self, bin: &Bin) -> u32 {

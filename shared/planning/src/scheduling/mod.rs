@@ -100,7 +100,7 @@ pub(crate) struct Scheduling {
     pub(crate) memo: Memo,
     /// The state once the plan's placements are made and its claims launched.
     pub(crate) state: State,
-    /// Nodes to launch, as limits count them.
+    /// Nodes to launch, as limits and reservations count them.
     pub(crate) launched: Vec<Launched>,
     /// Pods that the nodes are launched for, each with the name of its claim; virtual ones left
     /// out.
@@ -220,19 +220,35 @@ impl Scheduling {
     }
 }
 
-/// What counts against a pool's limits for a node that is still to be launched: its pool, and the
-/// most of each resource that any listed type has.
-pub(crate) type Launched = (PoolIx, Resources);
+/// What a node that is still to be launched takes of what there is to launch.
+#[derive(Clone)]
+pub(crate) struct Launched {
+    pool: PoolIx,
+    /// The most of each resource that any listed type has.
+    capacity: Resources,
+    /// The reservation that it uses an instance of.
+    reservation: Option<Text>,
+}
 
-/// What a claim may turn out to take of its pool's limits.
-pub(crate) fn launched(model: &Model, pool_index: PoolIx, claim: &PlannedNodeClaim) -> Launched {
-    let mut most = Resources::new();
-    for one in &model.pools[pool_index].types {
-        if claim.instance_types.contains(&one.instance_type.name) {
-            most.raise_to(&one.capacity);
+impl Launched {
+    /// Counts it in.
+    pub(crate) fn count(&self, limits: &mut Limits) {
+        limits.take(self.pool, &self.capacity);
+        if let Some(reservation) = &self.reservation {
+            limits.reserve(reservation, 1);
         }
     }
-    (pool_index, most)
+}
+
+/// What a claim may turn out to take.
+pub(crate) fn launched(model: &Model, pool: PoolIx, claim: &PlannedNodeClaim) -> Launched {
+    let mut capacity = Resources::new();
+    for one in &model.pools[pool].types {
+        if claim.instance_types.contains(&one.instance_type.name) {
+            capacity.raise_to(&one.capacity);
+        }
+    }
+    Launched { pool, capacity, reservation: claim.offering.reservation_id.clone() }
 }
 
 /// Shapes of pods that would need another place if their nodes went away.

@@ -14,7 +14,6 @@ use crate::feasibility::limits::Limits;
 use crate::feasibility::scope::Scope;
 use crate::ids::PoolIx;
 use crate::model::Model;
-use crate::model::memo::Memo;
 use crate::model::pool::Pool;
 use crate::work::NewNode;
 
@@ -35,9 +34,10 @@ pub(crate) fn claims(
         return claims;
     }
     for (index, pool) in model.pools.iter_enumerated() {
-        let Some(packed) = empty_node(model, memo, index, pool) else { continue };
-        let capacity = &pool.types[packed.type_index].capacity;
         for _ in 0..missing(model, pool).min(LAUNCHES_MAX) {
+            // A reservation may be used up by now.
+            let Some(packed) = empty_node(scope, limits, index) else { break };
+            let capacity = &pool.types[packed.type_index].capacity;
             if limits.allow(index, capacity) == 0 {
                 break;
             }
@@ -50,6 +50,9 @@ pub(crate) fn claims(
             };
             let Some(settled) = settled else { break };
             let Some(claim) = claim(model, memo, &settled, limits, names) else { break };
+            if let Some(reservation) = &claim.offering.reservation_id {
+                limits.reserve(reservation, 1);
+            }
             claims.push((index, claim));
         }
     }
@@ -79,15 +82,16 @@ fn has_class_fault(model: &Model, own: &NodePool) -> bool {
 }
 
 /// A node of the pool with nothing but its DaemonSets, of the cheapest type that they fit on, or
-/// that there is where they fit on none; `None` where none is offered or the pool contradicts
-/// itself.
+/// that there is where they fit on none; `None` where none is offered, reservations that are used
+/// up left out, or the pool contradicts itself.
 pub(crate) fn empty_node(
-    model: &Model,
-    memo: &Memo,
+    Scope { model, memo, .. }: Scope,
+    limits: &Limits,
     index: PoolIx,
-    pool: &Pool,
 ) -> Option<NewNode> {
-    let compatible = pool.everything_usual();
+    let pool = &model.pools[index];
+    let mut compatible = pool.everything_usual();
+    compatible.purchases = limits.purchases_left(pool, compatible.purchases);
     let cheapest = memo.cheapest(pool, compatible.zones, compatible.purchases);
     if pool.has_no_node {
         return None;

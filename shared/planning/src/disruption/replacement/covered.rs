@@ -35,10 +35,11 @@ fn in_pool(
 ) -> Option<(UsdPerHour, NewNode)> {
     let Scope { model, memo, .. } = trials.scope;
     let pool = &model.pools[pool_index];
-    let mut node = single_node(trials, removal.items, pool_index)?;
+    let limits = trials.limits(removal.nodes);
+    let mut node = single_node(trials, &limits, removal.items, pool_index)?;
     let purchases = node.compatible.purchases & pool.bought_as(CapacityType::OnDemand);
     let mut types = node.compatible.types.clone();
-    trials.limits(removal.nodes).keep_allowed(pool_index, pool, &mut types);
+    limits.keep_allowed(pool_index, pool, &mut types);
     // Cheapest first: of those that add nothing, the one that leaves most to others.
     let priced = memo.cheapest(pool, node.compatible.zones, purchases);
     let mut best: Option<(UsdPerHour, TypeIx)> = None;

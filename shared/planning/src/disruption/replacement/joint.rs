@@ -4,6 +4,7 @@ use super::offerings::cheapest;
 use crate::disruption::figures::count;
 use crate::disruption::trial::Trials;
 use crate::feasibility::host::HostCounts;
+use crate::feasibility::limits::Limits;
 use crate::feasibility::scope::Scope;
 use crate::ids::PoolIx;
 use crate::model::Model;
@@ -27,11 +28,18 @@ pub(super) fn heaviest_pools(model: &Model, items: &[Item]) -> Vec<PoolIx> {
 }
 
 /// The cheapest node of a pool that hosts all items, whatever it costs; `None` where no node does.
-pub(crate) fn single_node(trials: &Trials, items: &[Item], pool_index: PoolIx) -> Option<NewNode> {
+/// Of limits, reservations count.
+pub(crate) fn single_node(
+    trials: &Trials,
+    limits: &Limits,
+    items: &[Item],
+    pool_index: PoolIx,
+) -> Option<NewNode> {
     let Scope { model, memo, .. } = trials.scope;
     let pool = &model.pools[pool_index];
     let JointFit { mut compatible, requests } = joint_fit(trials, items, pool_index)?;
     compatible.types = pool.with_room(&compatible.types, &requests);
+    compatible.purchases = limits.purchases_left(pool, compatible.purchases);
     let (type_index, _) = cheapest(memo, pool, &compatible)?;
     Some(NewNode {
         pool: pool_index,

@@ -47,7 +47,9 @@ fn in_pool(
     let JointFit { mut compatible, requests } =
         joint_fit(trials, removal.items, pool_index).ok_or_else(none)?;
     compatible.types = pool.with_room(&compatible.types, &requests);
-    trials.limits(removal.nodes).keep_allowed(pool_index, pool, &mut compatible.types);
+    let limits = trials.limits(removal.nodes);
+    limits.keep_allowed(pool_index, pool, &mut compatible.types);
+    compatible.purchases = limits.purchases_left(pool, compatible.purchases);
     let hosting = compatible.clone();
     let types_wanted = cheaper_only(trials.scope, pool, removal, &mut compatible)
         .map_err(|why| why.reason(memo, pool, removal, &hosting))?;

@@ -163,15 +163,15 @@ pub(crate) fn one_for_one(trials: &mut Trials, node: NodeIx) -> Result<Trial, Ir
     if let Some(pod) = trial.first_left(model) {
         return Err(Irreplaceable::NoPlace(pod));
     }
+    // The new node is launched before the old one is deleted: both count.
+    let limits = trials.limits_beside_all();
     let packed = match trial.items.first() {
-        None => empty_node(model, trials.scope.memo, pool_index, pool)
+        None => empty_node(trials.scope, &limits, pool_index)
             .ok_or(Irreplaceable::Unfit(NodePoolUnfit::NoOffering))?,
-        Some(first) => single_node(trials, &trial.items, pool_index).ok_or_else(|| {
+        Some(first) => single_node(trials, &limits, &trial.items, pool_index).ok_or_else(|| {
             Irreplaceable::NoPlace(first.pods.first().copied().unwrap_or_default())
         })?,
     };
-    // The new node is launched before the old one is deleted: both count.
-    let limits = trials.limits_beside_all();
     let capacity = &pool.types[packed.type_index].capacity;
     let cluster_limits = &trials.model.snapshot.objects.cluster_limits;
     if let Some((name, problem)) = first_unreadable(cluster_limits) {

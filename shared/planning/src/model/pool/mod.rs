@@ -15,5 +15,6 @@ mod unmet;
 pub(crate) use bin::{Bin, NodeKind, bins};
 pub(crate) use build::{Names, pools};
 pub(crate) use launchable::{
-    Compatible, MinValuesUnmet, OfferingMask, Pool, PoolType, PricedType, TypeOffering, TypeRate,
+    Compatible, MinValuesUnmet, OfferingMask, Pool, PoolType, PricedType, Purchase, TypeOffering,
+    TypeRate,
 };
