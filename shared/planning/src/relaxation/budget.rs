@@ -38,6 +38,10 @@ pub(crate) struct Budget {
     pub(super) proof_ascent: Option<Ascent>,
     /// With more rows than this, no patterns are generated.
     pub(super) rows_max: usize,
+    /// With more rows than this, the master problem is solved by an interior-point method.
+    pub(super) simplex_rows_max: usize,
+    /// Products that this may take, in all of its solutions together.
+    pub(super) interior_products: u64,
     /// What all rounds of column generation may take together, and a dive as much again.
     pub(super) generation: Work,
     /// Rounds of passes, each with a proof at its end.
@@ -68,7 +72,9 @@ impl Budget {
     const FULL: Self = Self {
         ascent: Ascent { steps: 400, work: 16_000_000 },
         proof_ascent: Some(Ascent { steps: 1_000, work: 128_000_000 }),
-        rows_max: 340,
+        rows_max: 400,
+        simplex_rows_max: 340,
+        interior_products: 1_200_000_000,
         generation: Work { pricing: 1_000_000, pivots: 10_000_000_000 },
         rounds: 10,
         passes: 12,

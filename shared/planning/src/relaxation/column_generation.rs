@@ -6,8 +6,8 @@ use super::knapsack::Pattern;
 use super::master::Master;
 use super::offer::{Offer, OfferIx};
 use super::pricing::{PricingEffort, worth_of};
-use super::repair::{REPAIRS_MAX, TOLERANCE, lower};
-use super::row::{Duals, RowIx, Rows, dual_value};
+use super::repair::{Repair, TOLERANCE};
+use super::row::{Duals, Rows, dual_value};
 use crate::ids::IndexVec;
 
 /// Offers whose best pattern is worth less than this fraction of the price are skipped for some
@@ -35,7 +35,7 @@ const PROOF_STEP_MIN: f64 = 0.1;
 const DUAL_SMOOTHING: f64 = 0.6;
 
 /// Column generation ends when cost and bound are this close, as a fraction of the bound.
-const GAP_MAX: f64 = 3e-3;
+pub(super) const GAP_MAX: f64 = 3e-3;
 
 /// Once hardly a pattern is found, branch and bound gets this many times as many nodes.
 const PRICING_NODES_GROWTH: u32 = 4;
@@ -116,10 +116,10 @@ pub(super) fn solve(
 }
 
 /// The best dual prices known at which hardly a pattern is worth more than its offer.
-struct Incumbent {
-    duals: Duals,
+pub(super) struct Incumbent {
+    pub(super) duals: Duals,
     /// What all rows are worth at them.
-    value: f64,
+    pub(super) value: f64,
 }
 
 pub(super) struct ColumnGeneration<'o> {
@@ -137,15 +137,6 @@ pub(super) struct ColumnGeneration<'o> {
     /// How far from the incumbent dual prices to the master's own the next proof starts.
     proof_step: f64,
     offers: &'o mut IndexVec<OfferIx, Offer>,
-}
-
-/// Lowering dual prices to feasibility, while it is under way.
-struct Repair {
-    duals: Duals,
-    /// Patterns that were worth more than their offers.
-    violated: Vec<(OfferIx, Pattern)>,
-    /// Offers of which no pattern is worth more any longer.
-    is_feasible: IndexVec<OfferIx, bool>,
 }
 
 impl<'o> ColumnGeneration<'o> {
@@ -207,6 +198,19 @@ impl<'o> ColumnGeneration<'o> {
     /// What is left of its work.
     pub(super) fn work_left(&self) -> Work {
         self.work_left
+    }
+
+    /// The patterns in use, and those that are nearly worth their price at the dual prices.
+    pub(super) fn into_columns(self, duals: &Duals) -> Vec<ColumnUse> {
+        let mut columns = Vec::new();
+        let prices: Vec<f64> =
+            self.patterns.iter().map(|(offer, _)| self.offers[*offer].knapsack.price).collect();
+        for ((offer, pattern, level), price) in self.into_levels().into_iter().zip(prices) {
+            if level > 0.0 || worth_of(&pattern, duals) >= price * NEARLY_WORTH {
+                columns.push(ColumnUse { offer, pattern, level });
+            }
+        }
+        columns
     }
 
     /// The patterns that are used, and those that were, with their levels.
@@ -315,21 +319,10 @@ impl ColumnGeneration<'_> {
         has_entered
     }
 
-    /// The patterns in use, and those that are nearly worth their price at the dual prices.
-    fn solution(self) -> Solution {
-        let mut levels = vec![0.0; self.patterns.len()];
-        for (number, level) in self.master.levels() {
-            levels[number as usize] = level;
-        }
-        let duals = self.incumbent.duals;
-        let columns =
-            self.patterns.into_iter().zip(levels).filter_map(|((offer, pattern), level)| {
-                let worth = worth_of(&pattern, &duals);
-                let is_near = worth >= self.offers[offer].knapsack.price * NEARLY_WORTH;
-                (level > 0.0 || is_near).then_some(ColumnUse { offer, pattern, level })
-            });
-        let columns = columns.collect();
-        Solution { duals, columns }
+    /// The dual prices that hardly a pattern is worth more than its offer at, and patterns.
+    fn solution(mut self) -> Solution {
+        let duals = std::mem::take(&mut self.incumbent.duals);
+        Solution { columns: self.into_columns(&duals), duals }
     }
 
     /// Dual prices at which hardly a pattern is worth more than its offer. Patterns that are found
@@ -343,11 +336,7 @@ impl ColumnGeneration<'_> {
             .zip(&self.duals())
             .map(|(incumbent, own)| incumbent + (own - incumbent) * self.proof_step)
             .collect();
-        let mut repair = Repair {
-            duals: start,
-            violated: Vec::new(),
-            is_feasible: IndexVec::filled(false, self.offers.len()),
-        };
+        let mut repair = Repair::new(start, self.offers.len());
         for _ in 0..budget.repair_passes {
             if !repair.pass(self.rows, self.offers, budget) {
                 break;
@@ -357,49 +346,6 @@ impl ColumnGeneration<'_> {
             self.enter(offer, pattern);
         }
         repair.duals
-    }
-}
-
-impl Repair {
-    /// Lowers dual prices where a pattern is worth more than its offer, of the rows where that
-    /// costs the bound the least. Returns whether there were any.
-    fn pass(
-        &mut self,
-        rows: &Rows,
-        offers: &mut IndexVec<OfferIx, Offer>,
-        budget: &Budget,
-    ) -> bool {
-        let mut has_lowered = false;
-        // Dual prices only fall, so an offer that is feasible once stays so.
-        for (index, is_feasible) in
-            self.is_feasible.iter_mut_enumerated().filter(|(_, is_feasible)| !**is_feasible)
-        {
-            let knapsack = &mut offers[index].knapsack;
-            let price = knapsack.price;
-            let cutoff = price * (1.0 + TOLERANCE);
-            for _ in 0..REPAIRS_MAX {
-                let further_steps = budget.further_steps;
-                let nodes = budget.pricing_nodes_max;
-                let effort = PricingEffort { nodes, is_exact: true, further_steps };
-                let violated =
-                    if knapsack.settle_weights(&self.duals, cutoff, WEIGHT_STEPS) <= cutoff {
-                        None
-                    } else {
-                        knapsack.improving_pattern(&self.duals, cutoff, effort)
-                    };
-                let Some(pattern) = violated else {
-                    *is_feasible = true;
-                    break;
-                };
-                let mut copies: Vec<(RowIx, f64)> =
-                    pattern.iter().map(|(row, count)| (*row, f64::from(*count))).collect();
-                self.violated.push((index, pattern));
-                let value: f64 = copies.iter().map(|(row, count)| self.duals[*row] * count).sum();
-                lower(&mut self.duals, rows, &mut copies, value - price);
-                has_lowered = true;
-            }
-        }
-        has_lowered
     }
 }
 

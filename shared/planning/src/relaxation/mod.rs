@@ -9,10 +9,10 @@
 //! the dual value of all rows is then a lower bound on the cost of any nodes that hold them.
 //!
 //! The proof does not depend on how the dual prices were found ([`dual_ascent`], then
-//! [`column_generation`]). Any prices of at least zero prove a bound once they are scaled down
-//! until no pattern is worth more than its offer (Farley 1990). How much a pattern can be worth is
-//! itself bounded from above ([`pricing`]), with fits tested in integers. What rounding may add is
-//! taken off with [`ROUNDING`].
+//! [`column_generation`] or, of many rows, [`interior_generation`]). Any prices of at least zero
+//! prove a bound once they are scaled down until no pattern is worth more than its offer (Farley
+//! 1990). How much a pattern can be worth is itself bounded from above ([`pricing`]), with fits
+//! tested in integers. What rounding may add is taken off with [`ROUNDING`].
 //!
 //! Capacity that is free, or that exists only a limited number of times, is not in the program: the
 //! most that it can hold is subtracted from the bound. Of offers that share a limit, dual prices
@@ -28,6 +28,8 @@ mod diving;
 mod dual_ascent;
 mod dynamic_program;
 mod greedy;
+mod interior_generation;
+mod interior_point;
 mod knapsack;
 mod limit;
 mod master;
@@ -122,7 +124,10 @@ impl Relaxation {
         let weights: Vec<Vec<f64>> =
             offers.iter().map(|offer| offer.knapsack.weights.clone()).collect();
         repair::restore_feasibility(rows, offers, &mut start, budget);
-        let mut solution = column_generation::solve(rows, offers, start.clone(), budget);
+        let is_inside = (budget.simplex_rows_max + 1..=budget.rows_max).contains(&rows.len());
+        let generate =
+            if is_inside { interior_generation::solve } else { column_generation::solve };
+        let mut solution = generate(rows, offers, start.clone(), budget);
         for (offer, weights) in offers.iter_mut().zip(weights) {
             offer.knapsack.weights = weights;
         }

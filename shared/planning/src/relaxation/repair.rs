@@ -2,8 +2,9 @@
 //! offer.
 
 use super::budget::Budget;
+use super::knapsack::Pattern;
 use super::offer::{Offer, OfferIx};
-use super::pricing::{Highest, worth_of};
+use super::pricing::{Highest, PricingEffort, worth_of};
 use super::row::{Duals, RowIx, Rows};
 use crate::ids::IndexVec;
 
@@ -11,7 +12,10 @@ use crate::ids::IndexVec;
 pub(super) const TOLERANCE: f64 = 1e-3;
 
 /// Times that dual prices are lowered for one offer in a row.
-pub(super) const REPAIRS_MAX: u32 = 24;
+const REPAIRS_MAX: u32 = 24;
+
+/// Updates of an offer's surrogate weights before a pattern is searched for.
+const WEIGHT_STEPS: u32 = 2;
 
 /// A dual price is lowered by no more than this fraction at once.
 const LOWERED_SHARE_MAX: f64 = 0.3;
@@ -66,7 +70,7 @@ pub(super) fn restore_feasibility(
 
 /// Takes an excess off the dual prices of copies: first of rows of which these are the largest
 /// part, where lowering the price costs the bound the least.
-pub(super) fn lower(duals: &mut Duals, rows: &Rows, copies: &mut [(RowIx, f64)], mut excess: f64) {
+fn lower(duals: &mut Duals, rows: &Rows, copies: &mut [(RowIx, f64)], mut excess: f64) {
     copies.sort_by(|a, b| {
         let cost = |(row, count): &(RowIx, f64)| f64::from(rows[*row].count) / count;
         cost(a).total_cmp(&cost(b)).then_with(|| a.0.cmp(&b.0))
@@ -79,5 +83,67 @@ pub(super) fn lower(duals: &mut Duals, rows: &Rows, copies: &mut [(RowIx, f64)],
         if excess <= 0.0 {
             break;
         }
+    }
+}
+
+/// Lowering dual prices to feasibility as far as patterns are found that are worth too much, while
+/// it is under way.
+pub(super) struct Repair {
+    pub(super) duals: Duals,
+    /// Patterns that were worth more than their offers.
+    pub(super) violated: Vec<(OfferIx, Pattern)>,
+    /// Rows of offers that were looked at while patterns were searched for.
+    pub(super) looked_at: usize,
+    /// Offers of which no pattern is worth more any longer.
+    is_feasible: IndexVec<OfferIx, bool>,
+}
+
+impl Repair {
+    /// Nothing is lowered yet.
+    pub(super) fn new(duals: Duals, offers: usize) -> Self {
+        let is_feasible = IndexVec::filled(false, offers);
+        Self { duals, violated: Vec::new(), looked_at: 0, is_feasible }
+    }
+
+    /// Lowers dual prices where a pattern is worth more than its offer, of the rows where that
+    /// costs the bound the least. Returns whether there were any.
+    pub(super) fn pass(
+        &mut self,
+        rows: &Rows,
+        offers: &mut IndexVec<OfferIx, Offer>,
+        budget: &Budget,
+    ) -> bool {
+        let mut has_lowered = false;
+        // Dual prices only fall, so an offer that is feasible once stays so.
+        for (index, is_feasible) in
+            self.is_feasible.iter_mut_enumerated().filter(|(_, is_feasible)| !**is_feasible)
+        {
+            let knapsack = &mut offers[index].knapsack;
+            let price = knapsack.price;
+            let cutoff = price * (1.0 + TOLERANCE);
+            for _ in 0..REPAIRS_MAX {
+                let further_steps = budget.further_steps;
+                let nodes = budget.pricing_nodes_max;
+                let effort = PricingEffort { nodes, is_exact: true, further_steps };
+                let violated =
+                    if knapsack.settle_weights(&self.duals, cutoff, WEIGHT_STEPS) <= cutoff {
+                        None
+                    } else {
+                        self.looked_at += knapsack.items.len();
+                        knapsack.improving_pattern(&self.duals, cutoff, effort)
+                    };
+                let Some(pattern) = violated else {
+                    *is_feasible = true;
+                    break;
+                };
+                let mut copies: Vec<(RowIx, f64)> =
+                    pattern.iter().map(|(row, count)| (*row, f64::from(*count))).collect();
+                self.violated.push((index, pattern));
+                let value: f64 = copies.iter().map(|(row, count)| self.duals[*row] * count).sum();
+                lower(&mut self.duals, rows, &mut copies, value - price);
+                has_lowered = true;
+            }
+        }
+        has_lowered
     }
 }

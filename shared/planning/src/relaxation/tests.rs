@@ -254,3 +254,43 @@ fn where_work_runs_out_a_bound_is_proved_without_patterns_and_there_is_no_dive()
         assert_eq!(bought, 0);
     }
 }
+
+#[test]
+fn rows_cost_no_more_where_the_master_problem_is_solved_from_the_inside() {
+    let counts = (0..60).map(|row| (row, 3 + row % 7));
+    let request = |row: u32| [i64::from(40 + row * 17 % 90), i64::from(30 + row * 29 % 110)];
+    let rows: Rows = counts.map(|(index, count)| row(count, request(index))).collect();
+    let offers: IndexVec<OfferIx, Offer> = vec![
+        offer(&rows, 100.0, [400, 400], u32::MAX),
+        offer(&rows, 190.0, [800, 800], u32::MAX),
+        offer(&rows, 130.0, [400, 700], u32::MAX),
+    ]
+    .into();
+    let known = budget();
+    let inside = Budget { simplex_rows_max: 0, ..*known };
+    let solved = |budget: &Budget| {
+        Relaxation::solve(&rows, offers.clone(), Vec::new(), IndexVec::new(), budget)
+    };
+    let [mut corners, mut inside] = [known, &inside].map(solved);
+    let cost = |own: &Relaxation| -> f64 {
+        let columns = own.fractional_solution().iter();
+        columns.map(|column| column.level * own.offers[column.offer].knapsack.price).sum()
+    };
+    let (by_corners, by_inside) = (cost(&corners), cost(&inside));
+    assert!(by_inside <= by_corners * 1.002, "{by_inside} and {by_corners}");
+    for relaxation in [&mut corners, &mut inside] {
+        let own = cost(relaxation);
+        let bound = relaxation.lower_bound(&rows, &mut [], known);
+        assert!(bound <= own * (1.0 + 1e-9) && bound > own * 0.97, "{bound} for {own}");
+    }
+    for (row, own) in rows.iter_enumerated() {
+        let covered: f64 = inside
+            .fractional_solution()
+            .iter()
+            .flat_map(|column| column.pattern.iter().map(move |(of, n)| (of, *n, column.level)))
+            .filter(|(of, ..)| **of == row)
+            .map(|(_, copies, level)| f64::from(copies) * level)
+            .sum();
+        assert!(covered >= f64::from(own.count) * (1.0 - 1e-6), "{covered} of {}", own.count);
+    }
+}
