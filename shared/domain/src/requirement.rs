@@ -221,11 +221,16 @@ impl ValueSet {
         }
     }
 
+    /// The least integer within the bounds: a label's value begins with no sign.
+    fn least(&self) -> i64 {
+        self.lower.map_or(0, |own| own.value.max(0))
+    }
+
     fn within_bounds(&self, value: &str) -> bool {
         if self.lower.is_none() && self.upper.is_none() {
             return true;
         }
-        integer(value).is_some_and(|value| {
+        integer(value).filter(|value| *value >= 0).is_some_and(|value| {
             self.lower.is_none_or(|lower| value >= lower.value)
                 && self.upper.is_none_or(|upper| value <= upper.value)
         })
@@ -242,15 +247,13 @@ impl ValueSet {
         if !self.complement {
             return self.values.is_empty();
         }
-        match (self.lower, self.upper) {
-            (Some(Bound { value: gte, .. }), Some(Bound { value: lte, .. })) => {
-                // Finitely many integers lie between the bounds; all may be excluded one by one.
-                gte > lte
-                    || (i128::from(lte) - i128::from(gte) < self.values.len() as i128
-                        && (gte..=lte).all(|value| !self.contains(&value.to_string())))
-            }
-            _ => false,
-        }
+        self.upper.is_some_and(|Bound { value: lte, .. }| {
+            let gte = self.least();
+            // Finitely many integers lie between the bounds; all may be excluded one by one.
+            gte > lte
+                || (i128::from(lte) - i128::from(gte) < self.values.len() as i128
+                    && (gte..=lte).all(|value| !self.contains(&value.to_string())))
+        })
     }
 
     /// The values, if they can be counted out: sorted.
@@ -340,8 +343,8 @@ impl ValueSet {
         requirements
     }
 
-    /// A value of the set, always the same one: the first listed, or the smallest non-negative
-    /// integer allowed, or the largest negative one. `None` if the set is empty.
+    /// A value of the set, always the same one: the first listed, or the smallest integer allowed.
+    /// `None` if the set is empty.
     ///
     /// Karpenter draws a random integer for a custom label that may have any value; the same input
     /// must give the same output here.
@@ -352,13 +355,8 @@ impl ValueSet {
         if self.is_empty() {
             return None;
         }
-        let (lower, upper) = (self.lower.map(|own| own.value), self.upper.map(|own| own.value));
-        let start = lower.unwrap_or(0);
-        let upward = start..=upper.unwrap_or(i64::MAX);
-        // Below zero only where nothing else is allowed.
-        let downward = (lower.unwrap_or(i64::MIN)..=upper.unwrap_or(-1).min(start)).rev();
-        upward
-            .chain(downward)
+        let upper = self.upper.map_or(i64::MAX, |own| own.value);
+        (self.least()..=upper)
             .map(|value| value.to_string())
             .find(|value| self.contains(value))
             .map(Text::from)
@@ -478,6 +476,17 @@ mod tests {
         assert!(!set(Operator::Gt, &["4"]).contains("4"));
         assert!(set(Operator::Gte, &["4"]).contains("4"));
         assert!(set(Operator::Gt, &[&i64::MAX.to_string()]).is_empty());
+    }
+
+    #[test]
+    fn no_label_has_a_value_below_zero() {
+        let none = set(Operator::Lt, &["0"]);
+        assert!(none.is_empty() && !none.contains("-1"));
+        assert_eq!(none.representative(), None);
+        assert_eq!(set(Operator::Lt, &["3"]).representative().as_deref(), Some("0"));
+        let one = set(Operator::NotIn, &["0"]).intersection(&set(Operator::Lt, &["2"]));
+        assert_eq!(one.representative().as_deref(), Some("1"));
+        assert!(one.intersection(&set(Operator::NotIn, &["1"])).is_empty());
     }
 
     #[test]
