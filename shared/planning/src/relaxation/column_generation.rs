@@ -4,7 +4,7 @@
 use super::budget::{Budget, Work};
 use super::knapsack::Pattern;
 use super::master::Master;
-use super::offer::{Offer, OfferIx};
+use super::offer::{Offer, OfferIx, cheapest_alone};
 use super::pricing::{PricingEffort, worth_of};
 use super::repair::{Repair, TOLERANCE};
 use super::row::{Duals, Rows, dual_value};
@@ -78,10 +78,14 @@ pub(super) fn solve(
     if rows.len() > budget.rows_max {
         return Solution { duals: start, columns: Vec::new() };
     }
-    let ceilings: Duals = single_row_costs(rows, offers)
+    let alone = cheapest_alone(rows, offers);
+    let ceilings: Duals = alone
         .iter()
         .zip(&start)
-        .map(|(single, own)| single.min(own * BOX_CEILING))
+        .map(|(alone, own)| {
+            let ceiling = own * BOX_CEILING;
+            alone.as_ref().map_or(ceiling, |alone| alone.each.min(ceiling))
+        })
         .collect();
     let floors: Duals = start.iter().map(|own| own * BOX_FLOOR).collect();
     let mut generation = ColumnGeneration {
@@ -347,16 +351,4 @@ impl ColumnGeneration<'_> {
         }
         repair.duals
     }
-}
-
-/// What a copy of each row costs on the cheapest node that is full of that row alone.
-fn single_row_costs(rows: &Rows, offers: &IndexVec<OfferIx, Offer>) -> Duals {
-    let mut best: Duals = IndexVec::filled(f64::INFINITY, rows.len());
-    for Offer { knapsack, .. } in offers {
-        for item in &knapsack.items {
-            let own = &mut best[item.row];
-            *own = own.min(knapsack.price / f64::from(item.max));
-        }
-    }
-    best
 }

@@ -11,7 +11,7 @@ use super::budget::Budget;
 use super::column_generation::{ColumnGeneration, ColumnUse, GAP_MAX, Incumbent, Solution};
 use super::interior_point::{self, Column, Point};
 use super::knapsack::Pattern;
-use super::offer::{Offer, OfferIx};
+use super::offer::{Alone, Offer, OfferIx, cheapest_alone};
 use super::pricing::{PricingEffort, worth_of};
 use super::repair::Repair;
 use super::row::{Duals, RowIx, Rows, dual_value};
@@ -42,7 +42,14 @@ pub(super) fn solve(
     start: Duals,
     budget: &Budget,
 ) -> Solution {
-    let counts: IndexVec<RowIx, f64> = rows.iter().map(|row| f64::from(row.count)).collect();
+    // What only limited capacity holds takes no part: no pattern covers it.
+    let takes_part: IndexVec<RowIx, bool> =
+        cheapest_alone(rows, offers).iter().map(Option::is_some).collect();
+    let counts: IndexVec<RowIx, f64> = rows
+        .iter()
+        .zip(&takes_part)
+        .map(|(row, takes_part)| if *takes_part { f64::from(row.count) } else { 0.0 })
+        .collect();
     let mut patterns = Patterns::first(rows, offers, &start, budget);
     let mut incumbent = Incumbent { value: dual_value(&start, rows), duals: start };
     let mut duals = incumbent.duals.clone();
@@ -56,6 +63,11 @@ pub(super) fn solve(
         patterns.forget_unused(offers, &point);
         gap = point.cost / incumbent.value - 1.0;
         duals = point.duals;
+        for (row, takes_part) in takes_part.iter_enumerated() {
+            if !takes_part {
+                duals[row] = incumbent.duals[row];
+            }
+        }
         if gap <= GAP_MAX {
             break;
         }
@@ -98,21 +110,11 @@ impl Patterns {
         start: &Duals,
         budget: &Budget,
     ) -> Self {
-        let mut cheapest: IndexVec<RowIx, Option<(f64, OfferIx, u32)>> =
-            IndexVec::filled(None, rows.len());
-        for (index, Offer { knapsack, .. }) in offers.iter_enumerated() {
-            for item in &knapsack.items {
-                let each = knapsack.price / f64::from(item.max);
-                let known = &mut cheapest[item.row];
-                if known.is_none_or(|(least, _, _)| each < least) {
-                    *known = Some((each, index, item.max));
-                }
-            }
-        }
-        let of_row = |(row, own): (RowIx, &Option<(f64, OfferIx, u32)>)| {
-            own.map(|(_, offer, max)| (offer, vec![(row, max)]))
+        let alone = cheapest_alone(rows, offers);
+        let of_row = |(row, own): (RowIx, &Option<Alone>)| {
+            own.as_ref().map(|own| (own.offer, vec![(row, own.copies)]))
         };
-        let mut list: Vec<_> = cheapest.iter_enumerated().filter_map(of_row).collect();
+        let mut list: Vec<_> = alone.iter_enumerated().filter_map(of_row).collect();
         let single = list.len();
         for (index, Offer { knapsack, .. }) in offers.iter_mut_enumerated() {
             let cutoff = knapsack.price * FIRST_WORTH;

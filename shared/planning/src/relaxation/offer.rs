@@ -39,6 +39,34 @@ idx! {
     LimitIx
 }
 
+/// A node full of one row's copies alone.
+pub(super) struct Alone {
+    pub(super) offer: OfferIx,
+    /// Copies that it holds.
+    pub(super) copies: u32,
+    /// What each of them costs.
+    pub(super) each: f64,
+}
+
+/// For each row, the offer on which a copy costs the least if the node is full of that row alone;
+/// `None` for a row that fits on none.
+pub(super) fn cheapest_alone(
+    rows: &Rows,
+    offers: &IndexVec<OfferIx, Offer>,
+) -> IndexVec<RowIx, Option<Alone>> {
+    let mut cheapest: IndexVec<RowIx, Option<Alone>> = rows.iter().map(|_| None).collect();
+    for (offer, Offer { knapsack, .. }) in offers.iter_enumerated() {
+        for item in &knapsack.items {
+            let each = knapsack.price / f64::from(item.max);
+            let known = &mut cheapest[item.row];
+            if known.as_ref().is_none_or(|known| each < known.each) {
+                *known = Some(Alone { offer, copies: item.max, each });
+            }
+        }
+    }
+    cheapest
+}
+
 impl Offer {
     /// The offer, counted against a limit: one node takes so much of each of its amounts.
     pub(crate) fn within(self, limit: LimitIx, taken: Vec<i64>) -> Self {

@@ -294,3 +294,19 @@ fn rows_cost_no_more_where_the_master_problem_is_solved_from_the_inside() {
         assert!(covered >= f64::from(own.count) * (1.0 - 1e-6), "{covered} of {}", own.count);
     }
 }
+
+#[test]
+fn rows_that_only_limited_capacity_holds_are_worth_no_more_than_that_from_the_inside() {
+    let rows: Rows = vec![row(20, [5, 1]), row(6, [4, 1]), row(4, [30, 1])].into();
+    let inside = Budget { simplex_rows_max: 0, ..*budget() };
+    let offers = vec![offer(&rows, 100.0, [10, 10], u32::MAX)];
+    let limited = vec![offer(&rows, 50.0, [30, 10], 4)];
+    let mut relaxation = Relaxation::solve(&rows, offers.into(), limited, IndexVec::new(), &inside);
+    // Four limited nodes hold the large copies, ten others two of the first row each, three two of
+    // the second.
+    let bound = relaxation.lower_bound(&rows, &mut [], &inside);
+    assert!(bound > 0.0 && bound <= 1_500.0, "{bound}");
+    let [first, large] = [0, 2].map(|row| relaxation.dual_price(RowIx::new(row)));
+    assert!((first - 50.0).abs() < 0.1 && large <= 50.0, "{first} {large}");
+    assert!(relaxation.fractional_solution().iter().map(|own| own.level).sum::<f64>() > 12.0);
+}
