@@ -38,12 +38,15 @@ pub(crate) struct Budget {
     pub(super) proof_ascent: Option<Ascent>,
     /// With more rows than this, no patterns are generated.
     pub(super) rows_max: usize,
-    /// With more rows than this, the master problem is solved by an interior-point method.
+    /// With more rows than this, the master problem is solved by an interior-point method: of few
+    /// rows the simplex method finds the optimum itself.
     pub(super) simplex_rows_max: usize,
     /// Products that this may take, in all of its solutions together.
     pub(super) interior_products: u64,
     /// What all rounds of column generation may take together, and a dive as much again.
     pub(super) generation: Work,
+    /// Column generation ends when cost and bound are this close, as a fraction of the bound.
+    pub(super) gap_max: f64,
     /// Rounds of passes, each with a proof at its end.
     pub(super) rounds: u32,
     /// Passes over all offers in a round.
@@ -52,6 +55,10 @@ pub(crate) struct Budget {
     pub(super) pricing_nodes: u32,
     /// Nodes of one such search once patterns are hard to find.
     pub(super) pricing_nodes_max: u32,
+    /// Cells × bundles of a dynamic program that looks for a pattern.
+    pub(super) program_work: usize,
+    /// Cells × bundles of one that proves what a pattern can be worth.
+    pub(super) program_work_max: usize,
     /// Passes over all offers while dual prices are lowered to feasibility, at most.
     pub(super) repair_passes: u32,
     /// With more rows than this on an offer, nothing is proved beyond what surrogate weights say.
@@ -60,10 +67,10 @@ pub(crate) struct Budget {
     pub(super) proof_nodes: u32,
     /// Updates of an offer's surrogate weights before a proof is searched for.
     pub(super) weight_steps: u32,
-    /// Further ones where these leave it open what a pattern can be worth.
-    pub(super) further_steps: u32,
-    /// With more rows than this, no patterns in whole numbers are looked for: that would take half
-    /// the time of a plan, and makes none of the sample workloads with so many rows cheaper.
+    /// Whether the best weights are found where these leave it open what a pattern can be worth.
+    pub(super) refines_weights: bool,
+    /// With more rows than this, no patterns in whole numbers are looked for: that takes longer than
+    /// everything else, and makes hardly any of the sample workloads with so many rows cheaper.
     pub(super) dive_rows_max: usize,
 }
 
@@ -72,19 +79,22 @@ impl Budget {
     const FULL: Self = Self {
         ascent: Ascent { steps: 400, work: 16_000_000 },
         proof_ascent: Some(Ascent { steps: 1_000, work: 128_000_000 }),
-        rows_max: 400,
-        simplex_rows_max: 340,
-        interior_products: 1_200_000_000,
-        generation: Work { pricing: 1_000_000, pivots: 10_000_000_000 },
+        rows_max: 700,
+        simplex_rows_max: 64,
+        interior_products: 8_000_000_000,
+        generation: Work { pricing: 2_000_000, pivots: 10_000_000_000 },
+        gap_max: 3e-3,
         rounds: 10,
         passes: 12,
         pricing_nodes: 60,
         pricing_nodes_max: 300,
+        program_work: 1_000_000,
+        program_work_max: 6_000_000,
         repair_passes: 3,
         proof_rows_max: 256,
         proof_nodes: 20_000,
         weight_steps: 16,
-        further_steps: 40,
+        refines_weights: true,
         dive_rows_max: 256,
     };
 
@@ -98,10 +108,12 @@ impl Budget {
         rows_max: Self::QUICK_ROWS_MAX,
         ascent: Ascent { steps: 200, work: 8_000_000 },
         proof_ascent: None,
-        generation: Work { pivots: 400_000_000, ..Self::FULL.generation },
+        generation: Work { pricing: 1_000_000, pivots: 400_000_000 },
         rounds: 5,
+        program_work: 400_000,
+        program_work_max: 400_000,
         proof_nodes: 5_000,
-        further_steps: 0,
+        refines_weights: false,
         dive_rows_max: 0,
         ..Self::FULL
     };
@@ -109,6 +121,14 @@ impl Budget {
     const COPIES_MAX: u32 = 50_000;
 
     const QUICK_ROWS_MAX: usize = 64;
+
+    /// See [`Self::without_proof`].
+    const GAP_WITHOUT_PROOF: f64 = 6e-3;
+
+    /// The budget where nothing is proved by the dual prices: they need not come as near.
+    pub(crate) fn without_proof(&self) -> Self {
+        Self { gap_max: self.gap_max.max(Self::GAP_WITHOUT_PROOF), ..*self }
+    }
 
     /// The budget for covering this many copies.
     pub(crate) fn of(copies: u32, effort: SearchEffort) -> &'static Self {

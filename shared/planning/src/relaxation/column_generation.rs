@@ -34,9 +34,6 @@ const PROOF_STEP_MIN: f64 = 0.1;
 /// How far from the master's dual prices to the incumbent ones patterns are priced.
 const DUAL_SMOOTHING: f64 = 0.6;
 
-/// Column generation ends when cost and bound are this close, as a fraction of the bound.
-pub(super) const GAP_MAX: f64 = 3e-3;
-
 /// Once hardly a pattern is found, branch and bound gets this many times as many nodes.
 const PRICING_NODES_GROWTH: u32 = 4;
 
@@ -67,17 +64,13 @@ pub(super) struct Solution {
 }
 
 /// Solves the program as far as the budget goes, from dual prices at which hardly a pattern is
-/// worth more than its offer. Returns those unchanged, without patterns, where there are too many
-/// rows.
+/// worth more than its offer.
 pub(super) fn solve(
     rows: &Rows,
     offers: &mut IndexVec<OfferIx, Offer>,
     start: Duals,
     budget: &Budget,
 ) -> Solution {
-    if rows.len() > budget.rows_max {
-        return Solution { duals: start, columns: Vec::new() };
-    }
     let alone = cheapest_alone(rows, offers);
     let ceilings: Duals = alone
         .iter()
@@ -92,7 +85,7 @@ pub(super) fn solve(
         master: Master::new(rows, &ceilings, floors),
         patterns: Vec::new(),
         pricing_nodes: budget.pricing_nodes,
-        further_steps: budget.further_steps,
+        refines_weights: budget.refines_weights,
         work_left: budget.generation,
         is_skipped: IndexVec::filled(false, offers.len()),
         incumbent: Incumbent { value: dual_value(&start, rows), duals: start },
@@ -111,7 +104,7 @@ pub(super) fn solve(
             generation.proof_step = (generation.proof_step * 0.5).max(PROOF_STEP_MIN);
         }
         let cost = dual_value(generation.master.duals(), rows);
-        let is_near = cost <= generation.incumbent.value * (1.0 + GAP_MAX);
+        let is_near = cost <= generation.incumbent.value * (1.0 + budget.gap_max);
         if !generation.master.relax_box() && is_near || generation.work_left.is_spent() {
             break;
         }
@@ -132,8 +125,8 @@ pub(super) struct ColumnGeneration<'o> {
     /// Patterns that entered, with the offer of each.
     patterns: Vec<(OfferIx, Pattern)>,
     pricing_nodes: u32,
-    /// See [`PricingEffort::further_steps`].
-    further_steps: u32,
+    /// See [`PricingEffort::refines_weights`].
+    refines_weights: bool,
     work_left: Work,
     /// Offers to skip until the next full pass.
     is_skipped: IndexVec<OfferIx, bool>,
@@ -163,7 +156,7 @@ impl<'o> ColumnGeneration<'o> {
             master: Master::new(rows, &ceilings, floors),
             patterns: Vec::new(),
             pricing_nodes: budget.pricing_nodes,
-            further_steps: 0,
+            refines_weights: budget.refines_weights,
             work_left,
             is_skipped: IndexVec::filled(false, offers.len()),
             incumbent: Incumbent { value: dual_value(&duals, rows), duals },
@@ -292,9 +285,9 @@ impl ColumnGeneration<'_> {
             if self.work_left.is_spent() {
                 break;
             }
-            let further_steps = if is_full { self.further_steps } else { 0 };
+            let refines_weights = is_full && self.refines_weights;
             let effort =
-                PricingEffort { nodes: self.pricing_nodes, is_exact: false, further_steps };
+                PricingEffort { nodes: self.pricing_nodes, program_work: 0, refines_weights };
             let Some(pattern) = knapsack.improving_pattern(&duals, cutoff, effort) else {
                 // Dual prices move little from pass to pass: what was not found now is not found in
                 // the next one either.

@@ -11,11 +11,21 @@ const CHUNKS: u32 = 3;
 /// take of what is left: a resource that runs short weighs more. Returns the pattern and its dual
 /// value.
 pub(super) fn pattern(knapsack: &Knapsack, duals: &Duals) -> (Pattern, f64) {
-    let mut counts = vec![0_u32; knapsack.items.len()];
+    complete(knapsack, duals, vec![0; knapsack.items.len()])
+}
+
+/// Puts further copies into a node that holds some already, counted by item: as many as fit.
+pub(super) fn complete(knapsack: &Knapsack, duals: &Duals, mut counts: Vec<u32>) -> (Pattern, f64) {
     let mut left = knapsack.amounts.clone();
     let mut value = 0.0;
+    for (item, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+        value += duals[knapsack.items[item].row] * f64::from(*count);
+        for (left, amount) in left.iter_mut().zip(knapsack.requests_of(item)) {
+            *left -= amount * i64::from(*count);
+        }
+    }
     let mut open: Open<usize> = Open::default();
-    let items = knapsack.items.iter().enumerate().filter(|(_, own)| own.max > 0);
+    let items = knapsack.items.iter().enumerate().filter(|(item, own)| own.max > counts[*item]);
     let items = items.map(|(item, own)| (item, duals[own.row])).filter(|(_, dual)| *dual > 0.0);
     open.refill(items, knapsack.width(), |item, resource| {
         float(knapsack.requests_of(item)[resource])

@@ -1,5 +1,5 @@
-//! Column generation for more rows than the simplex method can take: the master problem is solved
-//! by an interior-point method, roughly at first.
+//! Column generation, as near to the optimum as it can be had: the master problem is solved by an
+//! interior-point method, roughly at first.
 //!
 //! Patterns are priced between the best dual prices that are known to be feasible and the master
 //! problem's own, which are lowered to feasibility on the way: so no two offers are filled with the
@@ -8,7 +8,7 @@
 //! patterns, and these as often as it can.
 
 use super::budget::Budget;
-use super::column_generation::{ColumnGeneration, ColumnUse, GAP_MAX, Incumbent, Solution};
+use super::column_generation::{ColumnGeneration, ColumnUse, Incumbent, Solution};
 use super::interior_point::{self, Column, Point};
 use super::knapsack::Pattern;
 use super::offer::{Alone, Offer, OfferIx, cheapest_alone};
@@ -31,7 +31,7 @@ const KEPT_WORTH: f64 = 0.9;
 
 /// The master problem is solved up to this part of the gap between cost and bound, and in any case
 /// no nearer than the first and no further than the second of these fractions of the cost.
-const TOLERANCE_SHARE: f64 = 0.2;
+const TOLERANCE_SHARE: f64 = 0.4;
 const TOLERANCES: [f64; 2] = [5e-4, 0.05];
 
 /// Solves the program as far as the budget goes, from dual prices at which hardly a pattern is
@@ -68,7 +68,7 @@ pub(super) fn solve(
                 duals[row] = incumbent.duals[row];
             }
         }
-        if gap <= GAP_MAX {
+        if gap <= budget.gap_max {
             break;
         }
         let between = incumbent.duals.iter().zip(&duals);
@@ -120,8 +120,8 @@ impl Patterns {
             let cutoff = knapsack.price * FIRST_WORTH;
             let effort = PricingEffort {
                 nodes: budget.pricing_nodes,
-                is_exact: false,
-                further_steps: budget.further_steps,
+                program_work: 0,
+                refines_weights: budget.refines_weights,
             };
             if knapsack.settle_weights(start, cutoff, budget.weight_steps) > cutoff
                 && let Some(pattern) = knapsack.improving_pattern(start, cutoff, effort)

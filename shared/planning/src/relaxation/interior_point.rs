@@ -1,8 +1,8 @@
 //! The restricted master problem by a primal-dual interior-point method.
 //!
-//! With hundreds of rows a pivot of the simplex method costs much, there are thousands of them, and
-//! the dual prices jump from corner to corner, so that most patterns that are priced at them are of
-//! no use. The dual prices here lie well inside of what the known patterns allow: far fewer rounds
+//! The simplex method's dual prices jump from corner to corner, so that most patterns that are
+//! priced at them are of no use, and with hundreds of rows there are thousands of pivots that cost
+//! much. The dual prices here lie well inside of what the known patterns allow: far fewer rounds
 //! of pricing are needed, and the problem need not be solved to the end before the next (the
 //! primal-dual column generation of Gondzio, González-Brevis and Munari 2013). Steps are those of
 //! Mehrotra 1992.
@@ -39,6 +39,12 @@ const DIAGONAL_MIN: f64 = 1e-12;
 
 /// Copies may be missing by this part of the tolerance.
 const MISSING_SHARE: f64 = 0.1;
+
+/// A row is a combination of others where no more than this part of its entry on the diagonal is
+/// left of it: rounding is all that tells it apart. It is left where it is by a pivot so large that
+/// nothing moves along it (Wright 1999).
+const DEPENDENT: f64 = 1e-14;
+const PIVOT_OF_DEPENDENT: f64 = 1e64;
 
 /// Lines of the matrix that are worked out together.
 const BLOCK: usize = 8;
@@ -324,7 +330,8 @@ fn factor(matrix: &mut [f64], rows: usize) {
             let (above, own) = matrix.split_at_mut(row * rows);
             eliminate(&mut own[..rows], above, block..row);
             let left = own[row] - dot(&own[..row], &own[..row]);
-            own[row] = left.max(f64::MIN_POSITIVE).sqrt();
+            let is_dependent = left <= own[row] * DEPENDENT;
+            own[row] = if is_dependent { PIVOT_OF_DEPENDENT } else { left.sqrt() };
         }
         let (above, below) = matrix.split_at_mut(end * rows);
         for own in below.chunks_exact_mut(rows) {

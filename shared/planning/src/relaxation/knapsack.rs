@@ -50,6 +50,16 @@ pub(super) fn copies_that_fit(amounts: &[i64], requests: &[i64]) -> u32 {
     u32::try_from(most).unwrap_or(u32::MAX)
 }
 
+/// The whole copies in a fraction.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "rounds down; none is below zero, and what is too many is the most there can be"
+)]
+pub(super) fn whole(copies: f64) -> u32 {
+    copies.floor() as u32
+}
+
 impl Knapsack {
     /// The number of resources.
     pub(super) fn width(&self) -> usize {

@@ -9,7 +9,7 @@
 //! the dual value of all rows is then a lower bound on the cost of any nodes that hold them.
 //!
 //! The proof does not depend on how the dual prices were found ([`dual_ascent`], then
-//! [`column_generation`] or, of many rows, [`interior_generation`]). Any prices of at least zero
+//! [`column_generation`] or, of more rows, [`interior_generation`]). Any prices of at least zero
 //! prove a bound once they are scaled down until no pattern is worth more than its offer (Farley
 //! 1990). How much a pattern can be worth is itself bounded from above ([`pricing`]), with fits
 //! tested in integers. What rounding may add is taken off with [`ROUNDING`].
@@ -21,6 +21,7 @@
 //! that are paid for up to a limit are offers without a price within it, so all that copies on them
 //! are worth is such excess.
 
+mod bounded_simplex;
 mod branch_and_bound;
 mod budget;
 mod column_generation;
@@ -45,6 +46,7 @@ mod tests;
 use crate::ids::IndexVec;
 pub(crate) use budget::Budget;
 pub(crate) use column_generation::ColumnUse;
+use column_generation::Solution;
 use limit::LimitExcess;
 pub(crate) use offer::{Capacity, LimitIx, Offer, OfferIx, undominated};
 pub(crate) use open::Open;
@@ -124,10 +126,13 @@ impl Relaxation {
         let weights: Vec<Vec<f64>> =
             offers.iter().map(|offer| offer.knapsack.weights.clone()).collect();
         repair::restore_feasibility(rows, offers, &mut start, budget);
-        let is_inside = (budget.simplex_rows_max + 1..=budget.rows_max).contains(&rows.len());
-        let generate =
-            if is_inside { interior_generation::solve } else { column_generation::solve };
-        let mut solution = generate(rows, offers, start.clone(), budget);
+        let mut solution = if rows.len() > budget.rows_max {
+            Solution { duals: start.clone(), columns: Vec::new() }
+        } else if rows.len() > budget.simplex_rows_max {
+            interior_generation::solve(rows, offers, start.clone(), budget)
+        } else {
+            column_generation::solve(rows, offers, start.clone(), budget)
+        };
         for (offer, weights) in offers.iter_mut().zip(weights) {
             offer.knapsack.weights = weights;
         }

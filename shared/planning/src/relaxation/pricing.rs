@@ -5,16 +5,19 @@ use super::knapsack::{Knapsack, Pattern};
 use super::row::Duals;
 use super::{branch_and_bound, dynamic_program, greedy};
 
+/// Cells × bundles of a dynamic program that takes no longer than a search.
+const LITTLE_WORK: usize = 400_000;
+
 /// How hard to look for a pattern.
 #[derive(Clone, Copy)]
 pub(super) struct PricingEffort {
     /// Nodes of a branch-and-bound search, at most.
     pub(super) nodes: u32,
-    /// Whether small nodes are solved exactly.
-    pub(super) is_exact: bool,
-    /// Updates of the surrogate weights where nothing is found: the search takes items in the order
-    /// that these give.
-    pub(super) further_steps: u32,
+    /// Cells × bundles of a dynamic program where the search is not finished, at most.
+    pub(super) program_work: usize,
+    /// Whether the best surrogate weights are found where these leave it open whether there is one:
+    /// the search takes items in the order that they give.
+    pub(super) refines_weights: bool,
 }
 
 /// What is known of the most valuable pattern of an offer.
@@ -38,25 +41,33 @@ impl Knapsack {
         if bound > cutoff {
             bound = self.settle_weights(duals, cutoff, budget.weight_steps);
         }
-        if bound > cutoff && budget.further_steps > 0 {
-            bound = bound.min(self.refine_weights(duals, cutoff, budget.further_steps));
+        let mut known = None;
+        if bound > cutoff && budget.refines_weights {
+            let filling = self.refine_weights(duals);
+            bound = bound.min(filling.bound);
+            known = Some(greedy::complete(self, duals, filling.whole_copies()));
         }
         if bound <= cutoff || self.items.len() > budget.proof_rows_max {
             return Highest { bound, pattern: None };
         }
-        let exact = dynamic_program::best(self, duals);
+        let exact = dynamic_program::best(self, duals, cutoff, budget.program_work_max);
         let bound = exact.as_ref().map_or(bound, |solution| solution.bound.min(bound));
         if bound <= cutoff {
             return Highest { bound, pattern: None };
         }
-        let searched = branch_and_bound::search(self, duals, cutoff, budget.proof_nodes);
-        if budget.further_steps == 0 {
-            return Highest { bound: searched.bound.min(bound), pattern: None };
+        if budget.refines_weights
+            && let Some(pattern) = exact.and_then(|solution| solution.pattern)
+        {
+            return Highest { bound, pattern: Some(pattern) };
         }
-        let exact = exact.and_then(|solution| solution.pattern);
-        let better = exact.filter(|own| worth_of(own, duals) > searched.value);
+        let searched = branch_and_bound::search(self, duals, cutoff, budget.proof_nodes);
         let bound = searched.bound.min(bound);
-        Highest { bound, pattern: better.or(Some(searched.pattern)) }
+        if !budget.refines_weights {
+            return Highest { bound, pattern: None };
+        }
+        let known = known.filter(|(_, value)| *value > searched.value);
+        let pattern = known.map_or(searched.pattern, |(pattern, _)| pattern);
+        Highest { bound, pattern: Some(pattern) }
     }
 
     /// A pattern with a dual value above `cutoff`, if one was found.
@@ -70,22 +81,34 @@ impl Knapsack {
         if value > cutoff {
             return Some(pattern);
         }
-        if effort.is_exact
-            && let Some(solution) = dynamic_program::best(self, duals)
+        if effort.refines_weights {
+            let filling = self.refine_weights(duals);
+            if filling.bound <= cutoff {
+                return None;
+            }
+            let (pattern, value) = greedy::complete(self, duals, filling.whole_copies());
+            if value > cutoff {
+                return Some(pattern);
+            }
+        }
+        // What takes little work is solved exactly at once: of what a search finds, the first is
+        // good enough.
+        let little = LITTLE_WORK.min(effort.program_work);
+        if little > 0
+            && let Some(solution) = dynamic_program::best(self, duals, cutoff, little)
             && (solution.bound <= cutoff || solution.pattern.is_some())
         {
-            return solution.pattern.filter(|_| solution.bound > cutoff);
+            return solution.pattern;
         }
-        let search = |own: &Self| {
-            let priced = branch_and_bound::search(own, duals, cutoff, effort.nodes);
-            (priced.value > cutoff).then_some(priced.pattern)
-        };
-        let found = search(self);
-        if found.is_some() || effort.further_steps == 0 {
-            return found;
+        let priced = branch_and_bound::search(self, duals, cutoff, effort.nodes);
+        if priced.value > cutoff {
+            return Some(priced.pattern);
         }
-        let is_open = self.refine_weights(duals, cutoff, effort.further_steps) > cutoff;
-        if is_open { search(self) } else { None }
+        if priced.bound <= cutoff || effort.program_work <= little {
+            return None;
+        }
+        dynamic_program::best(self, duals, cutoff, effort.program_work)
+            .and_then(|solution| solution.pattern)
     }
 }
 

@@ -5,11 +5,15 @@ use super::budget::Budget;
 use super::knapsack::Pattern;
 use super::offer::{Offer, OfferIx};
 use super::pricing::{Highest, PricingEffort, worth_of};
-use super::row::{Duals, RowIx, Rows};
+use super::row::{Duals, RowIx, Rows, dual_value};
 use crate::ids::IndexVec;
 
 /// A pattern is worth more than its offer only if it is by this fraction of the price.
 pub(super) const TOLERANCE: f64 = 1e-3;
+
+/// What is not proved of an offer by less than this fraction of its price may be left open: to
+/// scale all dual prices down by as much can cost the bound less.
+const UNPROVEN: f64 = 3e-3;
 
 /// Times that dual prices are lowered for one offer in a row.
 const REPAIRS_MAX: u32 = 24;
@@ -22,12 +26,32 @@ const LOWERED_SHARE_MAX: f64 = 0.3;
 
 /// Lowers dual prices until hardly an offer can hold a pattern worth more than its price, judged by
 /// the bound that is provable for the offer. What scaling them then takes off the bound is next to
-/// nothing.
+/// nothing, or less than lowering them further would.
 pub(super) fn restore_feasibility(
     rows: &Rows,
     offers: &mut IndexVec<OfferIx, Offer>,
     duals: &mut Duals,
     budget: &Budget,
+) {
+    if !budget.refines_weights {
+        return lower_all(rows, offers, duals, (budget, TOLERANCE));
+    }
+    lower_all(rows, offers, duals, (budget, UNPROVEN));
+    let mut lowered = duals.clone();
+    lower_all(rows, offers, &mut lowered, (budget, TOLERANCE));
+    let scaled = |duals: &Duals, excess: f64| dual_value(duals, rows) / (1.0 + excess);
+    if scaled(&lowered, TOLERANCE) >= scaled(duals, UNPROVEN) {
+        *duals = lowered;
+    }
+}
+
+/// As [`restore_feasibility`], where what is not proved by less than a fraction of the price is
+/// left open.
+fn lower_all(
+    rows: &Rows,
+    offers: &mut IndexVec<OfferIx, Offer>,
+    duals: &mut Duals,
+    (budget, unproven): (&Budget, f64),
 ) {
     // Dual prices only fall, so an offer that is feasible once stays so.
     let mut is_feasible = vec![false; offers.len()];
@@ -54,6 +78,7 @@ pub(super) fn restore_feasibility(
                             copies.map(|(row, count)| (row, f64::from(count))).collect();
                         lower(duals, rows, &mut copies, worth - price);
                     }
+                    _ if bound <= price * (1.0 + unproven) => break,
                     _ => {
                         let mut filling = offer.knapsack.surrogate_filling(duals);
                         lower(duals, rows, &mut filling, bound - price);
@@ -122,9 +147,10 @@ impl Repair {
             let price = knapsack.price;
             let cutoff = price * (1.0 + TOLERANCE);
             for _ in 0..REPAIRS_MAX {
-                let further_steps = budget.further_steps;
+                let refines_weights = budget.refines_weights;
                 let nodes = budget.pricing_nodes_max;
-                let effort = PricingEffort { nodes, is_exact: true, further_steps };
+                let effort =
+                    PricingEffort { nodes, program_work: budget.program_work, refines_weights };
                 let violated =
                     if knapsack.settle_weights(&self.duals, cutoff, WEIGHT_STEPS) <= cutoff {
                         None

@@ -6,7 +6,8 @@
 
 use std::cmp::Ordering;
 
-use super::knapsack::Knapsack;
+use super::bounded_simplex;
+use super::knapsack::{Knapsack, whole};
 use super::row::{Duals, RowIx};
 
 /// An item at given dual prices and weights.
@@ -28,12 +29,8 @@ const SORTED_MAX: usize = 12;
 
 /// No weight is less: one of zero could never grow again.
 const WEIGHT_MIN: f64 = 1e-3;
-/// Nor less than this once the others are nearly settled.
+/// Nor less than this where the best are known.
 const REFINED_WEIGHT_MIN: f64 = 1e-4;
-
-/// How far weights move at the first refinement: the logarithm of the factor for a resource that is
-/// overdrawn by all there is of it.
-const REFINEMENT: f64 = 0.3;
 
 /// The denser of two items comes first.
 fn densest_first(a: &Ranked, b: &Ranked) -> Ordering {
@@ -142,7 +139,7 @@ impl Knapsack {
                 break;
             }
             let before = self.weights.clone();
-            self.move_weights(&best_usage, step_length, WEIGHT_MIN);
+            self.move_weights(&best_usage, step_length);
             self.rank(duals, &mut ranked);
             let value = self.fill(&mut ranked, &mut usage);
             if value < best {
@@ -157,39 +154,52 @@ impl Knapsack {
         best
     }
 
-    /// Goes on from where [`Self::settle_weights`] ends. That one takes only steps that lower the
-    /// value, and there are none where the filling changes from one side of the weights to the
-    /// other. This one takes each step, ever shorter ones, and keeps the best weights on the way
-    /// (a subgradient method, Shor 1985).
-    pub(super) fn refine_weights(&mut self, duals: &Duals, cutoff: f64, steps: u32) -> f64 {
-        let mut usage = vec![0.0; self.width()];
-        let mut ranked = Vec::with_capacity(self.items.len());
-        self.rank(duals, &mut ranked);
-        let mut best = self.fill(&mut ranked, &mut usage);
-        let mut best_weights = self.weights.clone();
-        for step in 1..=steps {
-            if best <= cutoff {
+    /// Sets the weights to the best there are, and returns the fractional filling that has the
+    /// highest dual value.
+    pub(super) fn refine_weights(&mut self, duals: &Duals) -> bounded_simplex::Solution {
+        let filling = bounded_simplex::solve(self, duals);
+        let sum: f64 = filling.multipliers.iter().sum();
+        if sum > 0.0 {
+            let least = sum * REFINED_WEIGHT_MIN;
+            self.weights = filling.multipliers.iter().map(|own| own.max(least)).collect();
+            let sum: f64 = self.weights.iter().sum();
+            self.weights.iter_mut().for_each(|own| *own /= sum);
+        }
+        filling
+    }
+
+    /// By item, the most copies of it in a pattern with a dual value above `cutoff`, as far as the
+    /// surrogate says: each copy that is less dense than the last in the filling costs some of what
+    /// the filling is worth.
+    pub(super) fn copies_above(&self, duals: &Duals, cutoff: f64) -> Vec<u32> {
+        let ranked = self.by_density(duals);
+        let (mut left, mut value, mut critical) = (1.0_f64, 0.0, 0.0);
+        for own in &ranked {
+            let all = own.weight * f64::from(own.max);
+            if all > left {
+                critical = own.density;
+                value += left * critical;
                 break;
             }
-            let length = REFINEMENT / f64::from(step).sqrt();
-            self.move_weights(&usage, length, REFINED_WEIGHT_MIN);
-            self.rank(duals, &mut ranked);
-            let value = self.fill(&mut ranked, &mut usage);
-            if value < best {
-                best = value;
-                best_weights.clone_from(&self.weights);
-            }
+            value += own.dual * f64::from(own.max);
+            left -= all;
         }
-        self.weights = best_weights;
-        best
+        let spare = (value - cutoff).max(0.0);
+        let mut most = vec![0; self.items.len()];
+        for own in ranked {
+            let loss = own.weight * critical - own.dual;
+            let copies = if loss > 0.0 { whole(spare / loss) } else { own.max };
+            most[own.item] = copies.min(own.max);
+        }
+        most
     }
 
     /// Moves the weights towards resources that a filling overdraws.
-    fn move_weights(&mut self, usage: &[f64], length: f64, least: f64) {
+    fn move_weights(&mut self, usage: &[f64], length: f64) {
         let mut sum = 0.0;
         for (weight, usage) in self.weights.iter_mut().zip(usage) {
             let exponent = length * (usage - 1.0).clamp(-2.0, 2.0);
-            *weight = (*weight * exponent.exp()).max(least);
+            *weight = (*weight * exponent.exp()).max(WEIGHT_MIN);
             sum += *weight;
         }
         for weight in &mut self.weights {

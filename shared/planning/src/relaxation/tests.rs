@@ -193,12 +193,12 @@ fn refined_weights_bound_patterns_more_tightly_and_still_from_above() {
         let duals: Duals = worth.into_iter().collect();
         let mut knapsack = offer(&rows, 10.0, [20, 19], u32::MAX).knapsack;
         let settled = knapsack.settle_weights(&duals, 0.0, steps);
-        let refined = knapsack.refine_weights(&duals, 0.0, 40);
+        let refined = knapsack.refine_weights(&duals).bound;
         let best = branch_and_bound::search(&knapsack, &duals, 0.0, 100_000).value;
-        assert!(best <= refined && refined <= settled, "{best} {refined} {settled}");
-        tighter += u32::from(refined < settled);
+        assert!(best <= refined && refined <= settled + 1e-9, "{best} {refined} {settled}");
+        tighter += u32::from(refined < settled - 1e-9);
     }
-    assert!(tighter > 0, "more steps find better weights");
+    assert!(tighter > 0, "there are better weights");
 }
 
 #[test]

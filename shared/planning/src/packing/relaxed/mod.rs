@@ -85,7 +85,8 @@ impl PackingRelaxation {
     /// Solves the relaxation for items, as far as the budget goes: what it says holds for nodes in
     /// the domains that placement has chosen. `None` where no new node could host any of them.
     pub(crate) fn solve_items(scope: Scope, items: &[Item], budget: &Budget) -> Option<Self> {
-        Self::of(scope, demand_rows(scope, &demands_of_items(items), false), budget)
+        let demands = demand_rows(scope, &demands_of_items(items), false);
+        Self::of(scope, demands, &budget.without_proof())
     }
 
     fn of(scope: Scope, demands: DemandRows, budget: &Budget) -> Option<Self> {
