@@ -7,7 +7,7 @@
 
 use super::budget::Budget;
 use super::column_generation::{ColumnGeneration, ColumnUse};
-use super::knapsack::Pattern;
+use super::knapsack::{Pattern, whole};
 use super::offer::{Offer, OfferIx};
 use super::pricing::worth_of;
 use super::row::{Duals, Rows};
@@ -17,13 +17,13 @@ use crate::ids::IndexVec;
 const STEPS_MAX: u32 = 120;
 
 /// Passes in which patterns are looked for at each step.
-const PASSES: u32 = 2;
+const PASSES: u32 = 4;
 
 /// A pattern is bought from this level on, and as many of it as its level is whole; what is missing
 /// to the next whole number may be this short.
 const SHORT: f64 = 0.1;
 
-/// Where no pattern is used so much, one in so many nodes is bought of those that are used most.
+/// Where no pattern is used so much, one in so many nodes is bought of those that most is paid for.
 const BOUGHT_PART: f64 = 16.0;
 
 /// Patterns that are worth less, as fractions of their price, are no longer bought once copies run
@@ -73,7 +73,7 @@ pub(super) fn dive(
         let mut used = generation.into_levels();
         known.extend(used.iter().map(|(offer, pattern, _)| (*offer, pattern.clone())));
         used.sort_by(|a, b| b.2.total_cmp(&a.2).then_with(|| (a.0, &a.1).cmp(&(b.0, &b.1))));
-        if !dive.buy_whole(&used, &offers) && !dive.buy_most_used(used, &offers) {
+        if !dive.buy_whole(&used, &offers) && !dive.buy_largest_parts(used, &offers) {
             match thresholds.next() {
                 Some(worth_min) => dive.worth_min = worth_min,
                 None => break,
@@ -121,9 +121,9 @@ impl Dive<'_> {
         self.bought.len() > before
     }
 
-    /// Buys one each of the patterns of whose last node the largest part is used. Returns whether
-    /// there were any.
-    fn buy_most_used(
+    /// Buys one each of the patterns for parts of nodes that cost the most. Large nodes come first
+    /// so, while there is much left to fill them with. Returns whether there were any.
+    fn buy_largest_parts(
         &mut self,
         mut used: Vec<(OfferIx, Pattern, f64)>,
         offers: &IndexVec<OfferIx, Offer>,
@@ -131,7 +131,10 @@ impl Dive<'_> {
         let before = self.bought.len();
         let nodes: f64 = used.iter().map(|own| own.2).sum();
         used.retain(|own| own.2 > 0.0);
-        used.sort_by(|a, b| b.2.fract().total_cmp(&a.2.fract()));
+        let part = |(offer, _, level): &(OfferIx, Pattern, f64)| {
+            level.fract() * offers[*offer].knapsack.price
+        };
+        used.sort_by(|a, b| part(b).total_cmp(&part(a)));
         for (offer, pattern, _) in used.iter().take(whole(nodes / BOUGHT_PART).max(1) as usize) {
             self.buy((*offer, &offers[*offer]), pattern, 1);
         }
@@ -156,13 +159,4 @@ impl Dive<'_> {
             self.bought.push(ColumnUse { offer: index, pattern: own, level: f64::from(times) });
         }
     }
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "of a level, at least nothing"
-)]
-fn whole(level: f64) -> u32 {
-    level.floor() as u32
 }
