@@ -288,7 +288,7 @@ impl State {
         let labels = claim.settled_labels();
         let is_counted = |group: GroupIx| {
             let owner = model.shape(topology.first_owner[group]).spec;
-            topology.groups[group].counts_new_node(&labels, &claim.taints, owner)
+            topology.groups[group].counts_new_node(claim, &labels, owner)
         };
         for key in &keys {
             if let Some(value) = labels.get(key) {

@@ -9,8 +9,9 @@ use std::collections::BTreeMap;
 use domain::Text;
 use domain::instance_type::CapacityType;
 use domain::label::{self, Labels};
+use domain::plan::PlannedNodeClaim;
 use domain::pod::{NodeInclusionPolicy, PodAffinityTerm, PodSpec, WhenUnsatisfiable};
-use domain::requirement::{Requirements, ValueSet};
+use domain::requirement::{Operator, Requirement, Requirements, ValueSet};
 use domain::selector::{LabelSelector, SelectorOperator};
 use domain::settings::PreferencePolicy;
 use domain::taint::{Taint, Toleration, first_untolerated};
@@ -60,6 +61,17 @@ struct NodeFilter {
     /// Tolerations that count, if taints do.
     tolerations: Option<Vec<Toleration>>,
 }
+
+/// Labels that every node of a NodePool has.
+const OF_EVERY_NODE: [&str; 7] = [
+    label::ZONE,
+    label::REGION,
+    label::CAPACITY_TYPE,
+    label::ARCH,
+    label::OS,
+    label::INSTANCE_TYPE,
+    label::NODE_POOL,
+];
 
 /// Node selector and required node affinity of the pods that carry a constraint.
 type AffinityKey = (Vec<(Text, Text)>, Option<Vec<domain::pod::NodeSelectorTerm>>);
@@ -117,16 +129,29 @@ impl Group {
         by_affinity && self.counts_nodes_with(&node.taints) && has_keys()
     }
 
-    /// Whether a spread constraint counts a node that is still to be launched with these labels and
-    /// taints.
+    /// Whether a spread constraint counts the node that a claim is launched for, which will have
+    /// these labels at the least.
     pub(crate) fn counts_new_node(
         &self,
+        claim: &PlannedNodeClaim,
         labels: &Labels,
-        taints: &[Taint],
-        shape_spec: &domain::pod::PodSpec,
+        shape_spec: &PodSpec,
     ) -> bool {
+        let needs =
+            |own: &Requirement| !matches!(own.operator, Operator::NotIn | Operator::DoesNotExist);
+        let will_have = |key: &Text| {
+            let mut required = claim.requirements.iter().filter(|own| own.key == *key);
+            labels.contains_key(key) || required.any(needs)
+        };
         (!self.honors_affinity() || node_terms_hold(shape_spec, labels))
-            && self.counts_nodes_with(taints)
+            && self.counts_nodes_with(&claim.taints)
+            && self.keys_that_nodes_may_lack().all(will_have)
+    }
+
+    /// Labels without which the constraint does not count a node, of those that not every node has.
+    pub(crate) fn keys_that_nodes_may_lack(&self) -> impl Iterator<Item = &Text> {
+        let keys = self.filter.iter().flat_map(|filter| &filter.keys);
+        keys.filter(|key| !OF_EVERY_NODE.contains(&&***key))
     }
 
     /// Whether a spread constraint counts nodes with these taints.

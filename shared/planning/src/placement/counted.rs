@@ -1,10 +1,12 @@
 //! Which spreads count a pod on a node that is still to be launched.
 //!
 //! By default (`nodeAffinityPolicy: Honor`) a spread leaves out nodes that its own pods may not go
-//! to. A pod that the spread selects and that does not carry it may go to either kind: which of
-//! them is settled before it is counted.
+//! to, and always those that lack the key of another spread of these pods. A pod that the spread
+//! selects and that does not carry it may go to either kind: which of them is settled before it is
+//! counted.
 
-use domain::requirement::{Operator, ValueSet};
+use domain::Text;
+use domain::requirement::{Operator, Requirement, ValueSet};
 
 use super::placer::{Kind, Placer};
 use crate::feasibility::scope::Scope;
@@ -45,17 +47,11 @@ impl Placer<'_, '_> {
         kind
     }
 
-    /// Whether the group is a spread over domains that leaves out nodes which its pods may not go
-    /// to, and there are such nodes.
+    /// Whether the group is a spread over domains that leaves out nodes for what labels they have.
     fn tells_nodes_apart(&self, group: GroupIx) -> bool {
         let own = &self.topology.groups[group];
         let is_spread = matches!(own.rule, Rule::Spread { .. }) && !own.is_by_host();
-        is_spread && own.honors_affinity() && !self.ways_of(group).contains(&ConjunctionId::EMPTY)
-    }
-
-    /// Ways of meeting the node selector and affinity of the pods that carry the group.
-    fn ways_of(&self, group: GroupIx) -> &[ConjunctionId] {
-        &self.model.shape(self.topology.first_owner[group]).node_alternatives
+        is_spread && !ways_to_be_counted(self.scope(), group).contains(&ConjunctionId::EMPTY)
     }
 
     fn settled_for(&mut self, shape: ShapeIx, group: GroupIx, (required, fit): Kind) -> Kind {
@@ -68,7 +64,7 @@ impl Placer<'_, '_> {
         if first != Admission::Some && admissions.all(|other| other == first) {
             return (required, fit);
         }
-        let ways = self.ways_of(group).to_vec();
+        let ways = ways_to_be_counted(self.scope(), group);
         let left_out = match ways.as_slice() {
             [way] => excluded(&mut self.memo.sets_mut(), *way),
             _ => None,
@@ -109,19 +105,43 @@ impl Placer<'_, '_> {
     }
 }
 
-/// Whether pods that carry the group may go to the pool's new nodes that meet these requirements
-/// and have room for these requests.
+/// What a node's labels must meet for a spread to count it, each of them one way.
+pub(super) fn ways_to_be_counted(scope: Scope, group: GroupIx) -> Vec<ConjunctionId> {
+    let Scope { model, topology, memo } = scope;
+    let own = &topology.groups[group];
+    let mut ways = vec![ConjunctionId::EMPTY];
+    if own.honors_affinity() {
+        ways.clone_from(&model.shape(topology.first_owner[group]).node_alternatives);
+    }
+    let exists = |key: &Text| Requirement {
+        key: key.clone(),
+        operator: Operator::Exists,
+        values: Vec::new(),
+        min_values: None,
+    };
+    let present: Vec<Requirement> = own.keys_that_nodes_may_lack().map(exists).collect();
+    if present.is_empty() {
+        return ways;
+    }
+    let mut sets = memo.sets_mut();
+    let present = sets.conjunction_of(&present);
+    ways.into_iter().filter_map(|way| sets.and(way, present)).collect()
+}
+
+/// Whether a spread counts the pool's new nodes that meet these requirements and have room for
+/// these requests.
 fn admission(
-    Scope { model, topology, memo }: Scope,
+    scope: Scope,
     group: GroupIx,
     (required, pool): (ConjunctionId, PoolIx),
     requests: &[i64],
 ) -> Admission {
+    let Scope { model, memo, .. } = scope;
     let pool = &model.pools[pool];
     let Ok(all) = memo.compatible(model, pool, required) else { return Admission::None };
     let mut admission = Admission::None;
-    for way in &model.shape(topology.first_owner[group]).node_alternatives {
-        let both = memo.sets_mut().and(required, *way);
+    for way in ways_to_be_counted(scope, group) {
+        let both = memo.sets_mut().and(required, way);
         let Some(own) = both.and_then(|both| memo.compatible(model, pool, both).ok()) else {
             continue;
         };
@@ -144,7 +164,14 @@ fn admission(
 fn excluded(sets: &mut Sets, conjunction: ConjunctionId) -> Option<ConjunctionId> {
     let rules = sets.rules(conjunction);
     let [KeyRule { key, set, may_be_absent }] = &*rules else { return None };
-    let others = ValueSet::of(Operator::NotIn, sets.get(*set).as_list()?);
+    let own = sets.get(*set);
+    let others = match own.as_list() {
+        Some(listed) => ValueSet::of(Operator::NotIn, listed),
+        None if *own == ValueSet::of(Operator::Exists, &[]) => {
+            ValueSet::of(Operator::DoesNotExist, &[])
+        }
+        None => return None,
+    };
     let set = sets.set(others);
     Some(sets.intern(vec![KeyRule { key: key.clone(), set, may_be_absent: !may_be_absent }]))
 }

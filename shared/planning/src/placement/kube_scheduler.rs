@@ -13,6 +13,7 @@ use domain::pod::PodSpec;
 use domain::resource::{CPU, EPHEMERAL_STORAGE, MEMORY, Resources};
 use domain::scheduler::scoring::{ResourceUse, ScoringType};
 
+use super::counted::ways_to_be_counted;
 use super::existing::is_avoided;
 use super::placer::Placer;
 use crate::feasibility::host::HostCounts;
@@ -251,16 +252,15 @@ impl Placer<'_, '_> {
     fn counts_upcoming(&self, group: GroupIx, node: &UpcomingNode) -> bool {
         let Scope { model, topology, memo } = self.scope();
         let (own, pool) = (&topology.groups[group], &model.pools[node.pool]);
-        let mut ways = model.shape(topology.first_owner[group]).node_alternatives.iter();
-        let admits = |way: &ConjunctionId| {
-            memo.compatible(model, pool, *way).is_ok_and(|own| {
+        let admits = |way: ConjunctionId| {
+            memo.compatible(model, pool, way).is_ok_and(|own| {
                 own.types.contains(node.type_index)
                     && own.zones.contains(node.offering.zone)
                     && own.purchases.contains(node.offering.purchase)
             })
         };
         own.counts_nodes_with(&pool.node_pool.template.taints)
-            && (!own.honors_affinity() || ways.any(admits))
+            && ways_to_be_counted(self.scope(), group).into_iter().any(admits)
     }
 
     fn place_on_new(&mut self, shape: ShapeIx, node: &mut UpcomingNode) {

@@ -312,6 +312,25 @@ fn nodes_without_the_key_of_another_spread_do_not_count() {
     assert_eq!(pods_by_zone(&plan), [1, 1]);
 }
 
+/// The pod `other` is counted with those of `web`, but not on a new node that lacks the key of
+/// their second spread: in its zone it leaves the emptiest as empty as it was.
+#[test]
+fn new_nodes_without_the_key_of_another_spread_do_not_count() {
+    let mut plain = node_pool_of("plain", &[requirement(ZONE, Operator::In, &["b"])]);
+    plain.weight = 10;
+    let world = cluster()
+        .pool(plain)
+        .pool(node_pool_of("teams", &[requirement(TEAM, Operator::In, &["blue"])]))
+        .pods(
+            3,
+            &web(ZONE).spread(TopologySpreadConstraint { max_skew: 3, ..spread_over(TEAM, WEB) }),
+        )
+        .pod(pod("other").label(WEB.0, WEB.1).spread(spread_over(ZONE, WEB)));
+    let plan = world.plan();
+    assert_eq!(plan.unschedulable, []);
+    assert_eq!(zones_of(&plan, &["web-0", "web-1", "web-2"]), "a b c");
+}
+
 fn in_zone<'p>(plan: &'p Plan, zone: &str) -> Vec<&'p str> {
     let claims = plan.node_claims.iter().filter(|claim| &*claim.offering.zone == zone);
     let mut pods: Vec<&str> = claims.flat_map(|own| &own.pods).map(|pod| &*pod.name).collect();
