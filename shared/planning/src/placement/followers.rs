@@ -45,7 +45,8 @@ impl Placer<'_, '_> {
 
     /// Of those domains, the ones in which the pods may be that one of the shape must share a host
     /// with. A pod whose domain is chosen before its host would else be sent where none of these
-    /// can be. Domains that were chosen for these count where one of them will do.
+    /// can be. Domains that were chosen for these count where one of them will do; of pods that seek
+    /// the same ones, and so open no second host, they count alone.
     pub(super) fn within_reach_of_hosts(
         &mut self,
         shape: ShapeIx,
@@ -54,27 +55,37 @@ impl Placer<'_, '_> {
     ) -> BTreeSet<Text> {
         let groups: Vec<(GroupIx, bool)> = host_affinity(self.topology, shape).collect();
         for (group, may_be_first) in groups {
-            if may_be_first && self.state.matched[group].is_empty() {
-                continue;
-            }
             let is_selected =
                 |other: &ShapeIx| self.topology.constraints[*other].selected_by.contains(&group);
             let selected: Vec<ShapeIx> =
                 self.on_new_nodes.keys().copied().filter(is_selected).collect();
+            let seeks_the_same =
+                |other: ShapeIx| host_affinity(self.topology, other).any(|(own, _)| own == group);
+            let is_first = !selected.iter().any(|other| seeks_the_same(*other));
+            if may_be_first && is_first && self.state.matched[group].is_empty() {
+                continue;
+            }
             let (mut chosen, mut possible) = (BTreeSet::new(), BTreeSet::new());
             for other in selected {
-                let own = self.launchable(other, key);
                 let pins = self.on_new_nodes[&other].iter().filter(|(own, _)| own == key);
-                let before = chosen.len();
-                chosen.extend(pins.map(|(_, domain)| domain.clone()));
-                if chosen.len() == before {
+                let pinned: Vec<Text> = pins.map(|(_, domain)| domain.clone()).collect();
+                let is_pinned = !pinned.is_empty();
+                chosen.extend(pinned);
+                if is_pinned && seeks_the_same(other) {
+                    continue;
+                }
+                let own = self.launchable(other, key);
+                if !is_pinned {
                     chosen.extend(own.iter().cloned());
                 }
                 possible.extend(own.iter().cloned());
             }
+            let is_settled = possible.is_empty() && !chosen.is_empty();
             let reached = [chosen, possible].into_iter().find(|all| !all.is_disjoint(&domains));
-            if let Some(reached) = reached {
-                domains.retain(|domain| reached.contains(domain));
+            match reached {
+                Some(reached) => domains.retain(|domain| reached.contains(domain)),
+                None if is_settled => domains.clear(),
+                None => {}
             }
         }
         domains

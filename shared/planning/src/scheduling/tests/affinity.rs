@@ -60,6 +60,22 @@ fn a_pod_that_must_share_a_host_is_sent_to_a_zone_that_the_others_can_be_in() {
     }
 }
 
+/// The spread would send the second of two pods that must share a host to another zone than the
+/// first, where only a pod that itself must be near one of them could open a host for it.
+#[test]
+fn pods_that_must_share_a_host_are_sent_to_the_zone_of_the_first() {
+    let spread = |name: &str| {
+        let pod = pod(name).label(DB.0, DB.1).affinity(near(HOSTNAME, DB));
+        pod.spread(spread_over(ZONE, DB))
+    };
+    let beside = pod("beside").label(DB.0, DB.1).affinity(near(ZONE, DB));
+    let world = cluster().pod(spread("large").cpu(3000)).pod(spread("small")).pod(beside);
+    let plan = world.plan();
+    let left: Vec<&str> = plan.unschedulable.iter().map(|own| &*own.pod.name).collect();
+    assert_eq!(left, ["small"]);
+    assert_eq!(pods_by_zone(&plan), [2]);
+}
+
 #[test]
 fn the_first_of_pods_that_want_to_be_together_goes_anywhere() {
     let together = pod("db").label(DB.0, DB.1).cpu(1500).affinity(near(ZONE, DB));
