@@ -4,12 +4,13 @@
 //! Both are judged by domain: pods are entered under the domains that they may be in, so the work
 //! grows with pods and not with pairs of them.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use domain::Text;
 
+use crate::family_part::{FamilyPart, next_to_start};
 use crate::place::PlaceId;
 use crate::plan_index::PlanIndex;
 use crate::pods::{GroupId, PodId, PodTermId};
@@ -167,6 +168,8 @@ struct Arrivals<'s, 'w> {
     ready: VecDeque<PodId>,
     /// Waiting pods by the terms they share, in the order of their first pod.
     families: Vec<(&'s [PodTermId], Vec<PodId>)>,
+    /// By family, whether one of its pods was the first, which needs no other.
+    has_started: Vec<bool>,
 }
 
 impl<'s, 'w> Arrivals<'s, 'w> {
@@ -181,6 +184,7 @@ impl<'s, 'w> Arrivals<'s, 'w> {
             has_arrived: vec![false; index.pods().list.len()],
             ready: VecDeque::new(),
             families: Vec::new(),
+            has_started: Vec::new(),
         };
         let mut terms = FxHashSet::default();
         let mut numbers: FxHashMap<&'s [PodTermId], usize> = FxHashMap::default();
@@ -191,6 +195,7 @@ impl<'s, 'w> Arrivals<'s, 'w> {
             let number = *numbers.entry(own).or_insert(next);
             if number == next {
                 arrivals.families.push((own, Vec::new()));
+                arrivals.has_started.push(false);
             }
             arrivals.families[number].1.push(*pod);
             for term in own {
@@ -230,14 +235,16 @@ impl<'s, 'w> Arrivals<'s, 'w> {
         for pod in others {
             self.arrive(pod);
         }
-        let mut next_family = 0;
         loop {
             while let Some(pod) = self.ready.pop_front() {
                 self.arrive(pod);
             }
-            // Nobody can follow anybody: a group may start by itself.
-            let Some(first) = self.first_of_family(&mut next_family) else { return };
-            self.ready.push_back(first);
+            // Nobody can follow anybody: groups may start by themselves.
+            let first = self.first_of_families();
+            if first.is_empty() {
+                return;
+            }
+            self.ready.extend(first);
         }
     }
 
@@ -267,44 +274,81 @@ impl<'s, 'w> Arrivals<'s, 'w> {
         }
     }
 
-    /// A pod of the next family that may start: it selects itself, its domains are sure, and
-    /// nothing that was there before matches all its terms. Of several, one where most of its
-    /// family go.
-    fn first_of_family(&self, next_family: &mut usize) -> Option<PodId> {
-        while let Some((terms, pods)) = self.families.get(*next_family) {
-            *next_family += 1;
-            let selects = |group: GroupId| {
-                let mut terms = terms.iter().map(|term| &self.index.pods().pod_terms[*term]);
-                terms.all(|term| term.selected.contains(&group))
-            };
-            let waiting: Vec<PodId> =
-                pods.iter().copied().filter(|pod| !self.has_arrived[*pod]).collect();
-            if waiting.is_empty() || self.is_matched_before(terms, selects) {
-                continue;
-            }
-            let domains = |pod: PodId| -> Vec<Where<'s>> {
-                let Some(place) = self.state.place_of(pod) else { return Vec::new() };
-                let last = |term: &PodTermId| {
-                    settled(self.index, place, self.key(*term)).into_iter().flatten().last()
-                };
-                terms.iter().filter_map(last).collect()
-            };
-            let mut counts: FxHashMap<Vec<Where<'s>>, usize> = FxHashMap::default();
-            for pod in &waiting {
-                *counts.entry(domains(*pod)).or_default() += 1;
-            }
-            let able = waiting.iter().copied().filter(|pod| {
-                selects(self.index.pods().group(*pod))
-                    && terms.iter().all(|term| self.is_sure_of_domain(*pod, *term))
-            });
-            let crowd = |pod: &PodId| counts.get(&domains(*pod)).copied().unwrap_or_default();
-            // Of equals the first by name, as `max_by_key` would take the last.
-            let first = able.rev().max_by_key(crowd);
-            if first.is_some() {
-                return first;
+    /// Pods that are the first of their families, as [`next_to_start`] has it.
+    fn first_of_families(&mut self) -> Vec<PodId> {
+        let parts = self.parts();
+        let first = next_to_start(&parts, |part| self.starter(part));
+        for (part, _) in &first {
+            self.has_started[parts[*part].family] = true;
+        }
+        first.into_iter().map(|(_, pod)| pod).collect()
+    }
+
+    /// Pods that still wait, by family and the domains in which they must find others.
+    fn parts(&self) -> Vec<FamilyPart> {
+        let mut parts: Vec<FamilyPart> = Vec::new();
+        let mut numbers: FxHashMap<(usize, Vec<Where<'s>>), usize> = FxHashMap::default();
+        let mut offered: FxHashMap<(PodTermId, Where<'s>), BTreeSet<usize>> = FxHashMap::default();
+        let waiting = |pod: &PodId| !self.has_arrived[*pod];
+        for (family, (terms, pods)) in self.families.iter().enumerate() {
+            for pod in pods.iter().copied().filter(waiting) {
+                let domains = self.domains(terms, pod);
+                let number = *numbers.entry((family, domains)).or_insert(parts.len());
+                if number == parts.len() {
+                    parts.push(FamilyPart { family, pods: Vec::new(), others: BTreeSet::new() });
+                }
+                parts[number].pods.push(pod);
+                for offer in self.offers(pod) {
+                    offered.entry(offer).or_default().insert(number);
+                }
             }
         }
-        None
+        for ((family, domains), number) in numbers {
+            let (terms, _) = self.families[family];
+            let sought = terms.iter().copied().zip(domains);
+            let others = sought.filter_map(|own| offered.get(&own)).flatten();
+            parts[number].others = others.copied().filter(|other| *other != number).collect();
+        }
+        parts
+    }
+
+    /// Where the pod must find another for each of the terms.
+    fn domains(&self, terms: &[PodTermId], pod: PodId) -> Vec<Where<'s>> {
+        let Some(place) = self.state.place_of(pod) else { return Vec::new() };
+        let last = |term: &PodTermId| {
+            settled(self.index, place, self.key(*term)).into_iter().flatten().last()
+        };
+        terms.iter().filter_map(last).collect()
+    }
+
+    /// Terms that are met by the pod, each with a domain where it meets them.
+    fn offers(&self, pod: PodId) -> Vec<(PodTermId, Where<'s>)> {
+        let Some(place) = self.state.place_of(pod) else { return Vec::new() };
+        let terms = self.selecting.get(&self.index.pods().group(pod)).into_iter().flatten();
+        let offers = |term: &PodTermId| {
+            let domains = settled(self.index, place, self.key(*term)).into_iter().flatten();
+            let term = *term;
+            domains.map(move |domain| (term, domain))
+        };
+        terms.flat_map(offers).collect()
+    }
+
+    /// The first pod by name of those that may be the first of their family: it selects itself, its
+    /// domains are sure, nobody has started the family, and nothing that was there before matches
+    /// all its terms.
+    fn starter(&self, part: &FamilyPart) -> Option<PodId> {
+        let (terms, _) = self.families[part.family];
+        let selects = |group: GroupId| {
+            let mut terms = terms.iter().map(|term| &self.index.pods().pod_terms[*term]);
+            terms.all(|term| term.selected.contains(&group))
+        };
+        let mut able = part.pods.iter().copied().filter(|pod| {
+            selects(self.index.pods().group(*pod))
+                && terms.iter().all(|term| self.is_sure_of_domain(*pod, *term))
+        });
+        let first = able.next()?;
+        let is_closed = self.has_started[part.family] || self.is_matched_before(terms, selects);
+        (!is_closed).then_some(first)
     }
 
     /// Whether a pod that was there before the plan, and stays, matches all the terms.

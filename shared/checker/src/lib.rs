@@ -26,6 +26,7 @@ mod drift_waves;
 mod eviction;
 mod expendable;
 mod expiration;
+mod family_part;
 mod image_age;
 mod label_state;
 mod launch;

@@ -30,10 +30,13 @@ struct SpreadGroup<'w> {
     members: Vec<PodId>,
 }
 
-/// What makes pods spread together: namespace, constraint, and as far as these narrow the domains,
-/// node affinity and tolerations.
-type SpreadGroupKey<'w> =
-    (&'w Text, &'w TopologySpreadConstraint, Option<TermsId>, Option<&'w [Toleration]>);
+/// What makes pods spread together: namespace, constraint, and what narrows the nodes that it looks
+/// at.
+type SpreadGroupKey<'w> = (&'w Text, &'w TopologySpreadConstraint, NodesKey<'w>);
+
+/// What narrows the nodes that a constraint looks at: the keys of all spreads of the pod, and as
+/// far as they count, node affinity and tolerations.
+type NodesKey<'w> = (BTreeSet<&'w Text>, Option<TermsId>, Option<&'w [Toleration]>);
 
 /// Judges every spread that pods new to their places take part in.
 pub(crate) fn check(index: &PlanIndex<'_>, state: &State, report: &mut Report) {
@@ -64,12 +67,12 @@ fn groups<'w>(index: &PlanIndex<'w>, state: &State) -> Vec<SpreadGroup<'w>> {
         for constraint in shape.spreads() {
             let honors = |policy| policy == NodeInclusionPolicy::Honor;
             let spec = shape.spec;
-            let key = (
-                &index.pods().pod(pod).key.namespace,
-                constraint,
+            let nodes = (
+                shape.spreads().map(|own| &own.topology_key).collect(),
                 honors(constraint.node_affinity_policy).then_some(shape.node_terms),
                 honors(constraint.node_taints_policy).then_some(&*spec.tolerations),
             );
+            let key = (&index.pods().pod(pod).key.namespace, constraint, nodes);
             let next = groups.len();
             let number = *numbers.entry(key).or_insert(next);
             if number == next {

@@ -149,6 +149,17 @@ fn pods_may_follow_one_another_in_a_chain() {
     breaks(&pooled(chain), &apart(in_b("o", &["p2"])), &[Rule::PodAffinity]);
 }
 
+/// The first of two pods that each need another on their host is the one beside which nobody is.
+#[test]
+fn a_group_starts_where_nobody_else_would_be() {
+    let together = pods("p", 2, |pod| pod.app().near(HOSTNAME));
+    let cluster = pooled(together.into_iter().chain([pod("q").app().near(ZONE)]));
+    allows(&cluster, &plan([claim("n", &["p0", "q"]), claim("m", &["p1"])]));
+    allows(&cluster, &plan([claim("n", &["p0"]), claim("m", &["p1", "q"])]));
+    let three = plan([claim("n", &["p0"]), claim("m", &["p1"]), claim("o", &["q"])]);
+    breaks(&cluster, &three, &[Rule::PodAffinity]);
+}
+
 #[test]
 fn affinity_to_nobody_is_not_met() {
     let cluster = pooled([pod("p").near(ZONE)]);

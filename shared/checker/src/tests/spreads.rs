@@ -157,6 +157,18 @@ fn a_node_has_the_topology_key() {
     breaks(&pooled(racks), &small([1, 0, 0]), &[Rule::SpreadKey]);
 }
 
+/// A pod that is spread over a second key sees no node that lacks it.
+#[test]
+fn pods_with_further_spreads_look_at_fewer_nodes() {
+    let further = pod("p1").app().spreading(ZONE).spreading(NODE_POOL);
+    let cluster = pooled([pod("p0").app().spreading(ZONE), further]);
+    let mut unmanaged = node("e", "small", "a");
+    unmanaged.labels.remove(NODE_POOL);
+    let cluster = cluster.with_nodes([unmanaged]);
+    let placed = Plan { placements: vec![placement("p0", "e")], ..plan([claim("n", &["p1"])]) };
+    allows(&cluster, &placed);
+}
+
 #[test]
 fn what_the_selector_leaves_out_does_not_count() {
     let other = |spread: &mut TopologySpreadConstraint| {
