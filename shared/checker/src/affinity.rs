@@ -304,10 +304,19 @@ impl<'s, 'w> Arrivals<'s, 'w> {
             }
         }
         for ((family, domains), number) in numbers {
-            let (terms, _) = self.families[family];
-            let sought = terms.iter().copied().zip(domains);
-            let others = sought.filter_map(|own| offered.get(&own)).flatten();
-            parts[number].others = others.copied().filter(|other| *other != number).collect();
+            let (terms, _) = &self.families[family];
+            let unmet = parts[number].pods.first().and_then(|pod| self.unmet.get(pod));
+            let is_unmet = |term: &PodTermId| unmet.is_some_and(|unmet| unmet.contains(term));
+            let sought = terms.iter().copied().zip(domains).filter(|(term, _)| is_unmet(term));
+            let helping = |own| -> BTreeSet<usize> {
+                let others = offered.get(&own).into_iter().flatten().copied();
+                others.filter(|other| *other != number).collect()
+            };
+            let helpers: Vec<BTreeSet<usize>> = sought.map(helping).collect();
+            // Nobody could help where one of the terms is met by none.
+            if !helpers.iter().any(BTreeSet::is_empty) {
+                parts[number].others = helpers.into_iter().flatten().collect();
+            }
         }
         parts
     }
@@ -351,11 +360,20 @@ impl<'s, 'w> Arrivals<'s, 'w> {
         (!is_closed).then_some(first)
     }
 
-    /// Whether a pod that was there before the plan, and stays, matches all the terms.
+    /// Whether a pod that was there before the plan, and stays, matches all the terms, in a domain
+    /// of one of them.
     fn is_matched_before(&self, terms: &[PodTermId], selects: impl Fn(GroupId) -> bool) -> bool {
         let Some(term) = terms.first() else { return true };
         let groups = self.index.pods().pod_terms[*term].selected.iter().copied();
         let mut members = self.state.members(groups.filter(|group| selects(*group)));
-        members.any(|(pod, _)| !self.state.is_new(pod) && !self.state.is_going(self.index, pod))
+        let is_in_a_domain = |place: PlaceId| {
+            let place = &self.index.places[place];
+            terms.iter().any(|term| place.domain(self.key(*term)).has_value())
+        };
+        members.any(|(pod, place)| {
+            !self.state.is_new(pod)
+                && !self.state.is_going(self.index, pod)
+                && is_in_a_domain(place)
+        })
     }
 }

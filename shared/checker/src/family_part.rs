@@ -15,7 +15,8 @@ pub(crate) struct FamilyPart {
     pub(crate) family: usize,
     /// The pods.
     pub(crate) pods: Vec<PodId>,
-    /// The numbers of other parts whose pods meet a term of these pods where they are.
+    /// The numbers of other parts whose pods meet terms of these pods where they are; empty where
+    /// some term is met by none of them.
     pub(crate) others: BTreeSet<usize>,
 }
 

@@ -1,7 +1,7 @@
 //! Required pod affinity and anti-affinity.
 
 use domain::instance_type::CapacityType;
-use domain::label::{HOSTNAME, ZONE};
+use domain::label::{CAPACITY_TYPE, HOSTNAME, ZONE};
 use domain::node::Node;
 use domain::plan::PlannedNodeClaim;
 use domain::pod::DoNotDisrupt;
@@ -158,6 +158,28 @@ fn a_group_starts_where_nobody_else_would_be() {
     allows(&cluster, &plan([claim("n", &["p0"]), claim("m", &["p1", "q"])]));
     let three = plan([claim("n", &["p0"]), claim("m", &["p1"]), claim("o", &["q"])]);
     breaks(&cluster, &three, &[Rule::PodAffinity]);
+}
+
+/// On the host of `q` a pod needs another in its capacity type only, alone it needs one on its host
+/// too.
+#[test]
+fn a_group_starts_where_a_term_is_met_by_nobody() {
+    let together = pods("p", 2, |pod| {
+        pod.app().near(HOSTNAME).near(CAPACITY_TYPE).with(|spec| {
+            spec.pod_affinity[0].namespace_selector = Some(LabelSelector::of_labels([]));
+        })
+    });
+    let cluster = pooled(together.into_iter().chain([pod("z/q").app()]));
+    allows(&cluster, &plan([claim("n", &["p0", "z/q"]), claim("m", &["p1"])]));
+    allows(&cluster, &plan([claim("n", &["p0"]), claim("m", &["p1", "z/q"])]));
+}
+
+#[test]
+fn a_pod_on_a_node_without_the_key_is_nobody_to_join() {
+    let mut elsewhere = node("e", "small", "a");
+    elsewhere.labels.remove(ZONE);
+    let cluster = with_node(elsewhere, [pod("r").app().on("e"), pod("p").app().near(ZONE)]);
+    allows(&cluster, &plan([claim("n", &["p"])]));
 }
 
 #[test]
