@@ -45,8 +45,10 @@ impl Placer<'_, '_> {
 
     /// Of those domains, the ones in which the pods may be that one of the shape must share a host
     /// with. A pod whose domain is chosen before its host would else be sent where none of these
-    /// can be. Domains that were chosen for these count where one of them will do; of pods that seek
-    /// the same ones, and so open no second host, they count alone.
+    /// can be. Domains that were chosen for these count where one of them will do; of pods that
+    /// seek the same ones, and so open no second host, they count alone. A pod may be the first of
+    /// them unless one that has a domain seeks the same ones, or it: whichever comes later must
+    /// join.
     pub(super) fn within_reach_of_hosts(
         &mut self,
         shape: ShapeIx,
@@ -61,7 +63,9 @@ impl Placer<'_, '_> {
                 self.on_new_nodes.keys().copied().filter(is_selected).collect();
             let seeks_the_same =
                 |other: ShapeIx| host_affinity(self.topology, other).any(|(own, _)| own == group);
-            let is_first = !selected.iter().any(|other| seeks_the_same(*other));
+            let comes_before =
+                |other: &ShapeIx| seeks_the_same(*other) || self.seeks(*other, shape);
+            let is_first = !selected.iter().any(comes_before);
             if may_be_first && is_first && self.state.matched[group].is_empty() {
                 continue;
             }
@@ -89,6 +93,15 @@ impl Placer<'_, '_> {
             }
         }
         domains
+    }
+
+    /// Whether pods of a shape require ones of the other near them.
+    fn seeks(&self, shape: ShapeIx, other: ShapeIx) -> bool {
+        let selected_by = &self.topology.constraints[other].selected_by;
+        self.topology.constraints[shape].owned.iter().any(|owned| {
+            let rule = self.topology.groups[owned.group].rule;
+            owned.weight == 0 && rule == Rule::Affinity && selected_by.contains(&owned.group)
+        })
     }
 
     /// Pods that could join one of the shape on its host, by shape.

@@ -76,6 +76,16 @@ fn pods_that_must_share_a_host_are_sent_to_the_zone_of_the_first() {
     assert_eq!(pods_by_zone(&plan), [2]);
 }
 
+/// Whichever of the two comes later finds the other there, and must join it in its zone.
+#[test]
+fn pods_that_seek_each_other_by_host_and_by_zone_share_a_zone() {
+    let by_zone = pod("by-zone").label(DB.0, DB.1).cpu(3000).affinity(near(ZONE, DB));
+    let by_host = pod("by-host").label(DB.0, DB.1).cpu(2000).affinity(near(HOSTNAME, DB));
+    let plan = cluster().pods(2, &by_zone.on_nodes_with(ZONE, "b")).pod(by_host).plan();
+    assert_eq!(plan.unschedulable, []);
+    assert_eq!(pods_by_zone(&plan), [3]);
+}
+
 #[test]
 fn the_first_of_pods_that_want_to_be_together_goes_anywhere() {
     let together = pod("db").label(DB.0, DB.1).cpu(1500).affinity(near(ZONE, DB));
