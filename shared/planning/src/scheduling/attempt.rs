@@ -10,6 +10,7 @@ use parallel::both;
 
 use super::relaxations::Relaxations;
 use super::soft_spread;
+use super::stranded::take_off_stranded;
 use crate::feasibility::limits::Limits;
 use crate::feasibility::scope::Scope;
 use crate::feasibility::state::State;
@@ -191,11 +192,13 @@ fn fitted(
     let known = OnceCell::new();
     let search =
         |items: &[Item]| relaxations.map_or(Search::Quick, |relaxations| relaxations.search(items));
-    let pack = |state: &State, limits: &mut Limits, items: &[Item]| {
-        let search = || *known.get_or_init(|| search(items));
-        pack_for_less(scope, state, limits, items, search)
+    let pack = |after: &State, limits: &mut Limits, outcome: &Placements| {
+        let search = || *known.get_or_init(|| search(&outcome.items));
+        let mut packing = pack_for_less(scope, after, limits, &outcome.items, search);
+        take_off_stranded(scope, state, &outcome.placed, (&mut packing, limits));
+        packing
     };
-    let mut packing = pack(&placer.state, &mut limits, &outcome.items);
+    let mut packing = pack(&placer.state, &mut limits, &outcome);
     // Pods that were counted in a domain and found no node there hold others back, or let too many
     // in: count them out and place all again, until each that is counted has a node.
     let mut caps = CAPS.iter().flat_map(|(cap, times)| std::iter::repeat_n(*cap, *times));
@@ -207,7 +210,7 @@ fn fitted(
         placer.reset(state.clone());
         limits = Limits::of(scope.model, |_| false);
         outcome = placer.place(waiting);
-        packing = pack(&placer.state, &mut limits, &outcome.items);
+        packing = pack(&placer.state, &mut limits, &outcome);
     }
     (outcome, packing, limits)
 }

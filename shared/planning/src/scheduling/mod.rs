@@ -17,6 +17,7 @@ mod retry;
 mod soft_spread;
 pub(crate) mod spot_share;
 pub(crate) mod static_capacity;
+mod stranded;
 pub(crate) mod unschedulable;
 mod zones;
 

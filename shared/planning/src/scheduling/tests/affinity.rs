@@ -86,6 +86,20 @@ fn pods_that_seek_each_other_by_host_and_by_zone_share_a_zone() {
     assert_eq!(pods_by_zone(&plan), [3]);
 }
 
+/// One pod needs one that is not of its own kind on its host, and that needs the first in its zone:
+/// the third is what the first could join, and keeps off everybody.
+#[test]
+fn pods_that_could_only_start_beside_each_other_get_no_node() {
+    const WEB: (&str, &str) = ("app", "web");
+    let db = pod("db").label(DB.0, DB.1).affinity(near(HOSTNAME, WEB));
+    let web = pod("web").label(WEB.0, WEB.1).affinity(near(ZONE, DB));
+    let alone = pod("alone").label(WEB.0, WEB.1).anti_affinity(near(HOSTNAME, DB));
+    let plan = cluster().pod(db).pod(web).pod(alone).plan();
+    let left: Vec<&str> = plan.unschedulable.iter().map(|own| &*own.pod.name).collect();
+    assert_eq!(left, ["db", "web"]);
+    assert_eq!(plan.node_claims.len(), 1);
+}
+
 #[test]
 fn the_first_of_pods_that_want_to_be_together_goes_anywhere() {
     let together = pod("db").label(DB.0, DB.1).cpu(1500).affinity(near(ZONE, DB));
