@@ -328,7 +328,7 @@ impl Simulation {
     fn record_views(&mut self) {
         let world = self.world.read();
         let is_dearer = self.views.peak.as_ref().is_none_or(|peak| {
-            let running = || view::pods_running(&world);
+            let running = || world.api().pods().running();
             world.ec2().hourly() > peak.hourly
                 || (world.ec2().hourly() == peak.hourly && running() > peak.pods_running)
         });

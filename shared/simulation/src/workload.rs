@@ -10,7 +10,7 @@ mod recorded;
 mod replica_set;
 mod stateful_set;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use domain::pod::{ObjectKey, OwnerKind, Pod};
 use domain::workload::{Workload, WorkloadKind};
@@ -28,8 +28,8 @@ type Unsettled = (WorkloadObject, Vec<Pod>);
 
 /// Owners of pods that may have something to do since the last step.
 struct News {
-    /// Owners whose pods were written to, or for which there was something to do.
-    owners: BTreeSet<OwnerKey>,
+    /// Owners whose pods were written to, or for which there was something to do, by kind.
+    owners: BTreeMap<OwnerKind, BTreeSet<ObjectKey>>,
     /// Whether a workload was written to, and any ReplicaSet may have something to do.
     of_workloads: bool,
     /// Whether a Node or a DaemonSet was, and any DaemonSet may.
@@ -40,10 +40,12 @@ impl News {
     fn of(world: &World) -> Self {
         let api = &world.api;
         let Some(LastStep { version, unsettled }) = &world.controllers else {
-            return Self { owners: BTreeSet::new(), of_workloads: true, of_daemon_sets: true };
+            return Self { owners: BTreeMap::new(), of_workloads: true, of_daemon_sets: true };
         };
-        let mut owners = unsettled.clone();
-        owners.extend(api.pods().owners_changed_after(*version).cloned());
+        let mut owners: BTreeMap<OwnerKind, BTreeSet<ObjectKey>> = BTreeMap::new();
+        for (kind, key) in unsettled.iter().chain(api.pods().owners_changed_after(*version)) {
+            owners.entry(*kind).or_default().insert(key.clone());
+        }
         let are_newer = |kinds: &[Kind]| kinds.iter().any(|kind| api.latest(*kind) > *version);
         Self {
             owners,
@@ -53,7 +55,7 @@ impl News {
     }
 
     fn is_of(&self, kind: OwnerKind, key: &ObjectKey) -> bool {
-        self.owners.contains(&(kind, key.clone()))
+        self.owners.get(&kind).is_some_and(|own| own.contains(key))
     }
 }
 

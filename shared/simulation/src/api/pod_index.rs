@@ -34,6 +34,8 @@ pub(crate) struct PodIndex {
     by_owner: BTreeMap<OwnerKey, OwnedPods>,
     /// By namespace and labels.
     by_labels: BTreeMap<(Text, Arc<Labels>), LabelGroup>,
+    /// Pods that run and are ready, those of DaemonSets left out.
+    running: usize,
 }
 
 /// The pods of an owner.
@@ -88,6 +90,11 @@ impl PodIndex {
     /// Pods that are bound to no node, by key.
     pub(crate) fn unbound(&self) -> impl Iterator<Item = &Arc<Pod>> {
         self.unbound.values()
+    }
+
+    /// How many pods run and are ready, those of DaemonSets left out.
+    pub(crate) fn running(&self) -> usize {
+        self.running
     }
 
     /// What is on a node; `None` where no pod is.
@@ -163,6 +170,7 @@ impl PodIndex {
             owned.changed = version;
             owned.pods.insert(pod.key.clone(), shared());
         }
+        self.running += usize::from(is_healthy(pod) && !pod.is_daemon());
         self.group_of(pod).add(pod, version);
     }
 
@@ -193,6 +201,7 @@ impl PodIndex {
             owned.changed = version;
             owned.pods.remove(&pod.key);
         }
+        self.running -= usize::from(is_healthy(pod) && !pod.is_daemon());
         self.group_of(pod).remove(pod, version);
     }
 

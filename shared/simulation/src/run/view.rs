@@ -27,15 +27,9 @@ pub(super) fn view(world: &World, moment: Moment) -> View {
         at: world.now(),
         nodes,
         hourly: world.ec2().hourly(),
-        pods_running: pods_running(world),
+        pods_running: world.api().pods().running(),
         pods_pending: pods_pending(world).count(),
     }
-}
-
-/// Pods that run and are ready, those of DaemonSets left out.
-pub(super) fn pods_running(world: &World) -> usize {
-    let is_running = |pod: &&Pod| pod.is_active() && pod.ready == Some(true) && !pod.is_daemon();
-    world.api().list::<Pod>().filter(is_running).count()
 }
 
 /// Pods that wait for a node, those of DaemonSets left out.

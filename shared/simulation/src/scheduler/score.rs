@@ -124,11 +124,12 @@ fn soft_spread(view: &ClusterView, nodes: &[&NodeView], pod: &SchedulingPod) -> 
         for own in nodes.iter().filter(|own| has_keys(own)) {
             by_domain.entry(&own.node.labels[&constraint.topology_key]).or_default();
         }
+        let mut matching = spread::Matching::new(constraint, pod);
         for own in view.nodes() {
             let domain = own.node.labels.get(&constraint.topology_key);
             let Some(count) = domain.and_then(|domain| by_domain.get_mut(domain)) else { continue };
             if has_keys(own) && spread::counts_node(constraint, pod, own.node) {
-                *count += i64::from(spread::matching(constraint, pod, own));
+                *count += i64::from(matching.on(own));
             }
         }
         let weight = domain_weight_milli(by_domain.len());

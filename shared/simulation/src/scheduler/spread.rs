@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use domain::Text;
+use domain::label::Labels;
 use domain::node::Node;
 use domain::pod::{NodeInclusionPolicy, Pod, TopologySpreadConstraint, WhenUnsatisfiable};
+use rustc_hash::FxHashMap;
 
 use super::node_match::{node_matches, untolerated};
 use super::unfit::Unfit;
@@ -46,19 +48,32 @@ pub(super) fn counts_node(
         && (!honors(constraint.node_taints_policy) || untolerated(pod, node).is_none())
 }
 
-/// How many of a node's pods a constraint counts: of its namespace, selected, not being deleted.
-pub(super) fn matching(
-    constraint: &TopologySpreadConstraint,
-    pod: &SchedulingPod,
-    node: &NodeView,
-) -> i32 {
-    let Some(selector) = &constraint.selector else { return 0 };
-    let is_counted = |other: &&Arc<Pod>| {
-        !other.is_terminating()
-            && other.key.namespace == pod.key.namespace
-            && selector.matches(&other.labels)
-    };
-    i32::try_from(node.load.pods.iter().filter(is_counted).count()).unwrap_or(i32::MAX)
+/// The pods that a constraint counts: of its pod's namespace, selected, not being deleted.
+pub(super) struct Matching<'c> {
+    constraint: &'c TopologySpreadConstraint,
+    namespace: &'c Text,
+    /// Whether labels are selected, by where they are: pods of one workload share theirs.
+    known: FxHashMap<*const Labels, bool>,
+}
+
+impl<'c> Matching<'c> {
+    /// Of a pod's constraint.
+    pub(super) fn new(constraint: &'c TopologySpreadConstraint, pod: &SchedulingPod<'c>) -> Self {
+        Self { constraint, namespace: &pod.key.namespace, known: FxHashMap::default() }
+    }
+
+    /// How many of them are on a node.
+    pub(super) fn on(&mut self, node: &NodeView) -> i32 {
+        let Some(selector) = &self.constraint.selector else { return 0 };
+        let known = &mut self.known;
+        let is_counted = |other: &&Arc<Pod>| {
+            let address = Arc::as_ptr(&other.labels);
+            *known.entry(address).or_insert_with(|| selector.matches(&other.labels))
+                && !other.is_terminating()
+                && other.key.namespace == *self.namespace
+        };
+        i32::try_from(node.load.pods.iter().filter(is_counted).count()).unwrap_or(i32::MAX)
+    }
 }
 
 impl<'a> HardSpread<'a> {
@@ -98,9 +113,10 @@ impl<'a> Counted<'a> {
         nodes: &[&'a NodeView<'a>],
     ) -> Self {
         let mut by_domain: BTreeMap<&Text, i32> = BTreeMap::new();
+        let mut matching = Matching::new(&constraint, pod);
         for own in nodes.iter().filter(|own| counts_node(&constraint, pod, own.node)) {
             if let Some(domain) = own.node.labels.get(&constraint.topology_key) {
-                *by_domain.entry(domain).or_default() += matching(&constraint, pod, own);
+                *by_domain.entry(domain).or_default() += matching.on(own);
             }
         }
         let domains = i32::try_from(by_domain.len()).unwrap_or(i32::MAX);

@@ -11,7 +11,8 @@ fn shown(index: &PodIndex) -> Vec<String> {
         keys.sort();
         keys.join(" ")
     };
-    let mut lines = vec![format!("unbound: {}", keys(index.unbound().collect()))];
+    let unbound = format!("unbound: {}", keys(index.unbound().collect()));
+    let mut lines = vec![unbound, format!("running: {}", index.running())];
     for (node, load) in &index.by_node {
         let (pods, terms) =
             (keys(load.pods.iter().collect()), keys(load.with_pod_terms.iter().collect()));
