@@ -156,6 +156,7 @@ impl<'a> Pods<'a> {
             groups: Groups::default(),
             by_key: FxHashMap::default(),
         };
+        read.by_key.reserve(pods.size_hint().1.unwrap_or(0));
         let mut shapes = Shapes::default();
         for pod in pods {
             let next = read.list.len();

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use domain::Text;
 use domain::node_claim::NodeClaim;
@@ -29,7 +30,12 @@ impl PodFingerprints {
         let counted = pods.iter().filter(|pod| pod.is_active() && !pod.is_daemon());
         let uids = counted.map(|pod| &pod.uid);
         let mut known = self.0.borrow_mut();
-        if let Some(own) = known.get(&claim.uid).filter(|own| own.uids.iter().eq(uids.clone())) {
+        // Most are the very same as before, not only alike.
+        let is_same = |(a, b): (&Text, &Text)| Arc::ptr_eq(a, b) || a == b;
+        let are_known = |own: &&KnownPods| {
+            own.uids.len() == uids.clone().count() && own.uids.iter().zip(uids.clone()).all(is_same)
+        };
+        if let Some(own) = known.get(&claim.uid).filter(are_known) {
             return own.fingerprint.clone();
         }
         let uids: Vec<Text> = uids.cloned().collect();

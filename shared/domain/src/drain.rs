@@ -130,22 +130,24 @@ impl fmt::Display for DrainHold {
 
 /// Nodes of NodeClaims that are being drained, by name.
 pub fn drains(snapshot: &ClusterSnapshot) -> Vec<Drain> {
-    let mut pods: BTreeMap<&Text, Vec<&Pod>> = BTreeMap::new();
+    let claims = ClaimsOfNodes::of(&snapshot.node_claims);
+    let nodes = snapshot.objects.nodes.iter();
+    let with_claims = nodes.filter_map(|node| Some((node, claims.get(node)?)));
+    let draining: Vec<(&Node, &NodeClaim)> =
+        with_claims.filter(|(node, claim)| is_draining(node, claim)).collect();
+    if draining.is_empty() {
+        return Vec::new();
+    }
+    let mut pods: BTreeMap<&Text, Vec<&Pod>> =
+        draining.iter().map(|(node, _)| (&node.name, Vec::new())).collect();
     for pod in &snapshot.objects.pods {
-        if let Some(node) = &pod.node_name {
-            pods.entry(node).or_default().push(pod);
+        if let Some(on_node) = pod.node_name.as_ref().and_then(|node| pods.get_mut(node)) {
+            on_node.push(pod);
         }
     }
-    let claims = ClaimsOfNodes::of(&snapshot.node_claims);
-    let mut drains: Vec<Drain> = snapshot
-        .objects
-        .nodes
-        .iter()
-        .filter_map(|node| {
-            let claim = claims.get(node);
-            let pods = pods.get(&node.name).map(Vec::as_slice).unwrap_or_default();
-            drain(snapshot, node, claim?, pods)
-        })
+    let mut drains: Vec<Drain> = draining
+        .into_iter()
+        .map(|(node, claim)| drain(snapshot, node, claim, &pods[&node.name]))
         .collect();
     drains.sort_by(|a, b| a.node.cmp(&b.node));
     drains
@@ -174,18 +176,13 @@ impl<'s> ClaimsOfNodes<'s> {
     }
 }
 
-fn drain(
-    snapshot: &ClusterSnapshot,
-    node: &Node,
-    claim: &NodeClaim,
-    pods: &[&Pod],
-) -> Option<Drain> {
+fn is_draining(node: &Node, claim: &NodeClaim) -> bool {
+    claim.deleted.or(node.deleted).is_some() || claim.condition(ConditionType::Drained).is_some()
+}
+
+fn drain(snapshot: &ClusterSnapshot, node: &Node, claim: &NodeClaim, pods: &[&Pod]) -> Drain {
     let deleted = claim.deleted.or(node.deleted);
     let drained = claim.condition(ConditionType::Drained);
-    let is_draining = deleted.is_some() || drained.is_some();
-    if !is_draining {
-        return None;
-    }
     let now = snapshot.now;
     // While it drains the condition is Unknown; it changes once more when the drain is done.
     let under_way = drained.filter(|own| own.status != ConditionStatus::True);
@@ -225,7 +222,7 @@ fn drain(
         .condition(ConditionType::VolumesDetached)
         .filter(|own| own.status != ConditionStatus::True && holds.is_empty())
         .map(|own| own.message.clone());
-    Some(Drain { node: node.name.clone(), since, forced, holds, volumes })
+    Drain { node: node.name.clone(), since, forced, holds, volumes }
 }
 
 fn protected_until(pod: &Pod) -> Option<Timestamp> {

@@ -177,8 +177,8 @@ fn guards<'a>(budgets: &'a [PodDisruptionBudget], pod: &Pod) -> Vec<&'a PodDisru
 #[derive(Debug)]
 pub struct Guards<'a> {
     budgets: &'a [PodDisruptionBudget],
-    /// By namespace, and where the labels are.
-    known: BTreeMap<(&'a str, *const Labels), Vec<&'a PodDisruptionBudget>>,
+    /// By where the labels are, which is quick to compare, and namespace.
+    known: BTreeMap<(*const Labels, &'a str), Vec<&'a PodDisruptionBudget>>,
 }
 
 impl<'a> Guards<'a> {
@@ -189,7 +189,7 @@ impl<'a> Guards<'a> {
 
     /// Which of them keeps a pod from being evicted now.
     pub fn refusal(&mut self, pod: &'a Pod) -> Option<Refused> {
-        let address = (&*pod.key.namespace, Arc::as_ptr(&pod.labels));
+        let address = (Arc::as_ptr(&pod.labels), &*pod.key.namespace);
         let guards = self.known.entry(address).or_insert_with(|| guards(self.budgets, pod));
         refusal_of(guards, pod)
     }

@@ -427,20 +427,18 @@ fn places_of_moves(observed: &ClusterState) -> Vec<(&Text, &PodKey)> {
     if under_way.is_empty() {
         return Vec::new();
     }
-    let there: FxHashSet<&PodKey> = observed
-        .listing
-        .objects
-        .pods
-        .iter()
-        .filter(|pod| pod.is_active())
-        .map(|pod| &pod.key)
-        .collect();
     let moves = under_way.iter().flat_map(|own| &own.moves).map(|own| (&own.node, &own.pod));
     let launched = under_way
         .iter()
         .flat_map(|own| &own.replacements)
         .flat_map(|claim| claim.pods.iter().map(|pod| (&claim.name, pod)));
-    moves.chain(launched).filter(|(_, pod)| there.contains(pod)).collect()
+    let mut places: Vec<(&Text, &PodKey)> = moves.chain(launched).collect();
+    let moving: FxHashSet<&PodKey> = places.iter().map(|(_, pod)| *pod).collect();
+    let active = observed.listing.objects.pods.iter().filter(|pod| pod.is_active());
+    let there: FxHashSet<&PodKey> =
+        active.map(|pod| &pod.key).filter(|pod| moving.contains(pod)).collect();
+    places.retain(|(_, pod)| there.contains(pod));
+    places
 }
 
 /// Pods expected on nodes: unexpired nominations, and destinations of commands in flight for pods
@@ -448,15 +446,19 @@ fn places_of_moves(observed: &ClusterState) -> Vec<(&Text, &PodKey)> {
 pub(crate) fn expected_pods(observed: &ClusterState) -> BTreeMap<Text, Vec<PodKey>> {
     let names = observed.names_in_plans();
     let name = |node| Text::clone(names.get(node).copied().unwrap_or(node));
-    let mut pods_of: BTreeMap<Text, BTreeSet<PodKey>> = BTreeMap::new();
+    let mut pods_of: BTreeMap<Text, Vec<PodKey>> = BTreeMap::new();
     for nomination in observed.nominations.iter().filter(|one| one.until > observed.now) {
         let pods = nomination.pods.iter().cloned();
         pods_of.entry(name(&nomination.node)).or_default().extend(pods);
     }
     for (node, pod) in places_of_moves(observed) {
-        pods_of.entry(name(node)).or_default().insert(pod.clone());
+        pods_of.entry(name(node)).or_default().push(pod.clone());
     }
-    pods_of.into_iter().map(|(node, pods)| (node, pods.into_iter().collect())).collect()
+    for pods in pods_of.values_mut() {
+        pods.sort_unstable();
+        pods.dedup();
+    }
+    pods_of
 }
 
 /// The catalogue with unavailable offerings marked.

@@ -60,10 +60,17 @@ impl Counts {
     }
 
     fn change_domain(&mut self, domain: &Text, by: i64) {
-        let count = self.by_domain.entry(domain.clone()).or_default();
-        *count = changed(*count, by);
-        if *count == 0 {
-            self.by_domain.remove(domain);
+        let known = self.by_domain.get_mut(domain);
+        let count = changed(known.as_deref().copied().unwrap_or(0), by);
+        match known {
+            Some(_) if count == 0 => {
+                self.by_domain.remove(domain);
+            }
+            Some(known) => *known = count,
+            None if count == 0 => {}
+            None => {
+                self.by_domain.insert(domain.clone(), count);
+            }
         }
     }
 }

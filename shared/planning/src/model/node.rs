@@ -202,7 +202,7 @@ pub(super) fn weighted<'p>(
 struct Index<'a> {
     snapshot: &'a ClusterSnapshot,
     pods: &'a [Pod],
-    claim_of_node: BTreeMap<&'a str, &'a NodeClaim>,
+    claim_of_node: FxHashMap<&'a str, &'a NodeClaim>,
     in_flight: Vec<&'a NodeClaim>,
     pools: BTreeMap<&'a str, &'a NodePool>,
     /// NodePools in their off hours, by name.
@@ -222,15 +222,15 @@ struct Requests {
 
 impl<'a> Index<'a> {
     fn of(snapshot: &'a ClusterSnapshot, pods: &'a [Pod], resources: &ResourceNames) -> Self {
-        let by_provider: BTreeMap<&str, &Node> = snapshot
+        let by_provider: FxHashMap<&str, &Node> = snapshot
             .objects
             .nodes
             .iter()
             .filter_map(|node| node.provider_id.as_deref().map(|id| (id, node)))
             .collect();
-        let by_name: BTreeMap<&str, &Node> =
+        let by_name: FxHashMap<&str, &Node> =
             snapshot.objects.nodes.iter().map(|node| (&*node.name, node)).collect();
-        let mut claim_of_node = BTreeMap::new();
+        let mut claim_of_node = FxHashMap::default();
         let mut in_flight = Vec::new();
         for claim in &snapshot.node_claims {
             let status = &claim.status;

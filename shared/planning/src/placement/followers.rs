@@ -53,8 +53,8 @@ impl Placer<'_, '_> {
         &mut self,
         shape: ShapeIx,
         key: &Text,
-        mut domains: BTreeSet<Text>,
-    ) -> BTreeSet<Text> {
+        mut domains: Vec<Text>,
+    ) -> Vec<Text> {
         let groups: Vec<(GroupIx, bool)> = host_affinity(self.topology, shape).collect();
         for (group, may_be_first) in groups {
             let is_selected =
@@ -85,8 +85,8 @@ impl Placer<'_, '_> {
                 possible.extend(own.iter().cloned());
             }
             let is_settled = possible.is_empty() && !chosen.is_empty();
-            let reached = [chosen, possible].into_iter().find(|all| !all.is_disjoint(&domains));
-            match reached {
+            let is_reached = |all: &BTreeSet<Text>| domains.iter().any(|own| all.contains(own));
+            match [chosen, possible].into_iter().find(is_reached) {
                 Some(reached) => domains.retain(|domain| reached.contains(domain)),
                 None if is_settled => domains.clear(),
                 None => {}

@@ -114,7 +114,7 @@ impl Placer<'_, '_> {
             let launchable = self.launchable(shape, key);
             let may_be =
                 |domain: &&Text| only.is_none_or(|(own, only)| own != key || only == *domain);
-            let allowed: BTreeSet<Text> = launchable.iter().filter(may_be).cloned().collect();
+            let allowed: Vec<Text> = launchable.iter().filter(may_be).cloned().collect();
             let allowed = self.within_reach_of_hosts(shape, key, allowed);
             let domains: Vec<_> = allowed
                 .iter()
