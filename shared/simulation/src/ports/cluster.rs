@@ -46,15 +46,19 @@ fn list<T: Object>(world: &World) -> Vec<T> {
     world.api.list::<T>().cloned().collect()
 }
 
+/// The uid of the claim that an object mirrors; `None` for an object that a claim was adopted from,
+/// as nothing on it says so. One that goes is taken for one of ours whose record was lost.
+fn mirror_of(world: &World, object: &NodeClaim) -> Option<Text> {
+    let uid = world.mirrors.get(&object.name)?;
+    (*uid != object.uid || object.deleted.is_some()).then(|| uid.clone())
+}
+
 /// Everything that decisions depend on.
 pub(crate) fn listing_of(world: &World) -> ClusterListing {
     let node_claims = world
         .api
         .list::<NodeClaim>()
-        .map(|claim| NodeClaimObject {
-            claim: claim.clone(),
-            mirror_of: world.mirrors.get(&claim.name).cloned(),
-        })
+        .map(|claim| NodeClaimObject { claim: claim.clone(), mirror_of: mirror_of(world, claim) })
         .collect();
     let objects = ClusterObjects {
         node_pools: list(world),
@@ -262,11 +266,13 @@ impl Cluster for SharedWorld {
     async fn mirror_node_claim(&self, claim: &NodeClaim) -> Result<(), PortError> {
         let mut world = self.call("apply node claim").await?;
         let name = &claim.name;
-        if world.api.get::<NodeClaim>(name).is_some() {
-            if world.mirrors.get(name) != Some(&claim.uid) {
+        if let Some(object) = world.api.get::<NodeClaim>(name) {
+            let shown = world.mirrors.get(name).unwrap_or(&object.uid);
+            if *shown != claim.uid {
                 let message = format!("{name} belongs to another claim");
                 return Err(PortError::new(ErrorKind::Conflict, "apply node claim", message));
             }
+            world.mirrors.insert(name.clone(), claim.uid.clone());
             world
                 .api
                 .update::<NodeClaim>(name, None, |own| *own = mirrored(claim, own))

@@ -13,6 +13,7 @@ use domain::instance_type::CapacityType;
 use domain::label::Labels;
 use domain::money::UsdPerHour;
 use domain::node::Node;
+use domain::node_claim::NodeClaim;
 use domain::node_class::Ec2NodeClass;
 use domain::plan::LaunchOffering;
 use domain::taint::{Taint, TaintEffect, UNREGISTERED};
@@ -104,6 +105,22 @@ fn a_patch_changes_a_node_in_one_write_and_never_its_successor() {
     let release = NodePatch { finalizer: FinalizerChange::Remove, ..NodePatch::default() };
     block_on(world.patch_node(&own, &release)).unwrap();
     assert_eq!(world.read().api().list::<Node>().count(), 0);
+}
+
+#[test]
+fn the_object_that_a_claim_was_adopted_from_shows_its_status_and_is_nobody_elses() {
+    let world = world();
+    let given = testkit::node_claim("theirs").uid("uid-theirs").build();
+    world.change().apply(given.clone());
+    let object = || listing_of(&world.read()).node_claims[0].clone();
+    let mut claim = object().claim;
+    claim.status.node_name = Some("a".into());
+    block_on(world.mirror_node_claim(&claim)).unwrap();
+    assert_eq!(object().claim.status, claim.status);
+    assert_eq!(object().mirror_of, None, "it bears no other claim's uid");
+    let another = NodeClaim { uid: "uid-another".into(), ..claim };
+    let refused = block_on(world.mirror_node_claim(&another)).unwrap_err();
+    assert_eq!(refused.kind, ErrorKind::Conflict);
 }
 
 #[test]
