@@ -45,9 +45,9 @@ const PAYBACK_OF_SEVERAL_HOURS: f64 = 8.0;
 /// to change again soon.
 const SETTLED_HOURS: f64 = 0.5;
 
-/// For how long nothing has changed on a node counts in steps of so many minutes, rounded down:
-/// what is worth it changes a few times in an hour, not with every second.
-const UNCHANGED_STEP_MINUTES: f64 = 5.0;
+/// For how long nothing has changed on a node counts in steps of so many minutes: what is worth it
+/// changes a few times in an hour, not with every second.
+const UNCHANGED_STEP_MINUTES: i64 = 5;
 
 /// Hours for which savings are expected to last where all pods of the cluster have just come; twice
 /// as long where half of them have, and so on. Where pods come and go, what is saved is soon gone;
@@ -71,11 +71,11 @@ const PAYBACK_OF_LAUNCHES_LEAST_HOURS: f64 = 2.0 / 60.0;
 /// hour and then not at all, what a wave of moves left would all be worth it at once after that.
 const YOUNG_HOURS: f64 = 2.0;
 
-/// The age of pods counts in steps of so many minutes, rounded down: what is worth it changes a few
-/// times in an hour, not with every second.
-const AGE_STEP_MINUTES: f64 = 10.0;
+/// The age of pods counts in steps of so many minutes.
+const AGE_STEP_MINUTES: i64 = 10;
 
-const MINUTES_PER_HOUR: f64 = 60.0;
+const SECONDS_PER_MINUTE: i64 = 60;
+const SECONDS_PER_HOUR: f64 = 3600.0;
 
 /// Prices and disruption of all nodes, with their sums by pool.
 pub(super) struct Scores<'a> {
@@ -306,14 +306,18 @@ impl NodeShare {
 /// not known.
 fn youth(pod: &Pod, now: Timestamp) -> f64 {
     let Some(created) = pod.created else { return 0.0 };
-    let age = in_steps(now.duration_since(created), AGE_STEP_MINUTES);
+    let age = hours_in_steps(created, now, AGE_STEP_MINUTES);
     (1.0 - age / YOUNG_HOURS).clamp(0.0, 1.0)
 }
 
-/// Hours in whole steps of so many minutes, rounded down.
-fn in_steps(duration: SignedDuration, step_minutes: f64) -> f64 {
-    let steps = duration.as_secs_f64() / 60.0 / step_minutes;
-    steps.floor() * step_minutes / MINUTES_PER_HOUR
+/// Hours from one moment to a later one, in whole steps of so many minutes by the clock: those that
+/// begin and end in between. So all that is counted becomes older at once, and until the next step
+/// nothing is worth more than before.
+fn hours_in_steps(since: Timestamp, now: Timestamp, step_minutes: i64) -> f64 {
+    let step = step_minutes * SECONDS_PER_MINUTE;
+    let first = -(-since.as_second()).div_euclid(step);
+    let steps = (now.as_second().div_euclid(step) - first).max(0);
+    SignedDuration::from_secs(steps * step).as_secs_f64() / SECONDS_PER_HOUR
 }
 
 /// What evicting an ordinary pod is taken to cost, in nano-USD.
@@ -332,7 +336,7 @@ fn lasting_hours(nodes: &IndexVec<NodeIx, NodeShare>) -> f64 {
 
 fn unchanged_hours(claim: Option<&NodeClaim>, now: Timestamp) -> f64 {
     let last = claim.and_then(|claim| claim.status.last_pod_event);
-    last.map_or(f64::INFINITY, |last| in_steps(now.duration_since(last), UNCHANGED_STEP_MINUTES))
+    last.map_or(f64::INFINITY, |last| hours_in_steps(last, now, UNCHANGED_STEP_MINUTES))
 }
 
 #[cfg(test)]
@@ -377,15 +381,27 @@ mod tests {
 
     #[test]
     fn a_pod_counts_less_the_older_it_is_in_steps_and_not_at_all_in_the_end() {
-        let now = Timestamp::UNIX_EPOCH + SignedDuration::from_hours(100);
+        let hour = Timestamp::UNIX_EPOCH + SignedDuration::from_hours(100);
         let youth_after = |minutes| {
-            let created = Some(now - SignedDuration::from_mins(minutes));
-            let pod = Pod { created, ..testkit::pod("p").build() };
-            format!("{:.2}", youth(&pod, now))
+            let pod = Pod { created: Some(hour), ..testkit::pod("p").build() };
+            format!("{:.2}", youth(&pod, hour + SignedDuration::from_mins(minutes)))
         };
         assert_eq!([0, 9].map(youth_after), ["1.00", "1.00"]);
         assert_eq!([30, 60, 69].map(youth_after), ["0.75", "0.50", "0.50"]);
         assert_eq!([120, 1000].map(youth_after), ["0.00", "0.00"]);
+    }
+
+    #[test]
+    fn pods_that_came_at_different_moments_become_older_at_the_same_one() {
+        let hour = Timestamp::UNIX_EPOCH + SignedDuration::from_hours(100);
+        let ages = |seconds| {
+            let now = hour + SignedDuration::from_secs(seconds);
+            let came = [1, 100, 599].map(|before| hour - SignedDuration::from_secs(before));
+            format!("{:.0?}", came.map(|came| hours_in_steps(came, now, 10) * 60.0))
+        };
+        assert_eq!([-1, 0, 599].map(ages), ["[0, 0, 0]"; 3], "no whole step has passed");
+        assert_eq!([600, 1199].map(ages), ["[10, 10, 10]"; 2]);
+        assert_eq!(ages(1200), "[20, 20, 20]");
     }
 
     #[test]

@@ -37,13 +37,15 @@ use crate::world::World;
 /// its `NEWS_TTL`, rounded up.
 const NEWS_TTL: SignedDuration = SignedDuration::from_secs(95);
 /// For how long disruption takes a change of a node's pods for one that may be undone, and the
-/// steps in which it counts that.
+/// steps of the clock in which it counts that.
 const SETTLES_AFTER: SignedDuration = SignedDuration::from_mins(30);
 const SETTLES_IN_STEPS_OF: SignedDuration = SignedDuration::from_mins(5);
 /// Age of claims at which disruption sees them differently.
 const COMES_OF_AGE: SignedDuration = SignedDuration::from_hours(1);
-/// Up to which age disruption takes a pod for one that came lately, and the steps in which it
-/// counts that.
+/// How long after a change disruption no longer comes back by message.
+const IDLE_AFTER: SignedDuration = SignedDuration::from_mins(10);
+/// Up to which age disruption takes a pod for one that came lately, and the steps of the clock in
+/// which it counts that.
 const AGES_UP_TO: SignedDuration = SignedDuration::from_hours(2);
 const AGES_IN_STEPS_OF: SignedDuration = SignedDuration::from_mins(10);
 /// How long before a window its capacity is wanted at most, where a schedule does not say it:
@@ -204,14 +206,14 @@ fn next_difference(
         // News make every run of disruption a whole one.
         proposes |= event + after + NEWS_TTL > now;
         if function == FunctionName::Disruption {
-            let mut step = SETTLES_IN_STEPS_OF;
-            while step <= SETTLES_AFTER {
-                at(event + step);
-                step += SETTLES_IN_STEPS_OF;
-            }
+            counted_in_steps(event, SETTLES_AFTER, SETTLES_IN_STEPS_OF).for_each(&mut at);
+            at(event + IDLE_AFTER);
         }
     }
     if function == FunctionName::Disruption {
+        for created in world.api().list::<Pod>().filter_map(|pod| pod.created) {
+            at(created + IDLE_AFTER);
+        }
         for created in world.store.claims.iter().filter_map(|record| record.claim.created) {
             at(created + COMES_OF_AGE);
         }
@@ -259,19 +261,32 @@ pub(super) fn moments_of_claim(
     [expiration.due(claim), expiration.forced(claim), soaked].into_iter().flatten()
 }
 
-/// Ages at which disruption sees pods differently, in order.
-pub(super) fn ages_of_pods() -> impl Iterator<Item = SignedDuration> {
-    let next = |age: &SignedDuration| Some(*age + AGES_IN_STEPS_OF);
-    successors(Some(AGES_IN_STEPS_OF), next).take_while(|age| *age <= AGES_UP_TO)
+/// Moments at which disruption sees a pod differently that came at some moment, in order.
+pub(super) fn ages_of_pod(created: Timestamp) -> impl Iterator<Item = Timestamp> {
+    counted_in_steps(created, AGES_UP_TO, AGES_IN_STEPS_OF)
+}
+
+/// Moments at which one more whole step of the clock has passed since some moment, in order.
+fn counted_in_steps(
+    since: Timestamp,
+    up_to: SignedDuration,
+    step: SignedDuration,
+) -> impl Iterator<Item = Timestamp> {
+    let until_first = (-since.as_second()).rem_euclid(step.as_secs());
+    let first = Timestamp::from_second(since.as_second() + until_first).ok();
+    successors(first, move |moment| Some(*moment + step))
+        .skip(1)
+        .take_while(move |moment| first.is_some_and(|first| *moment <= first + up_to))
 }
 
 /// Moments at which disruption may propose something that it did not before; `None` where that is
 /// any moment.
 fn moments_of_proposals(world: &World, at: &mut impl FnMut(Timestamp)) -> Option<()> {
+    let now = world.now();
     for pod in world.api().list::<Pod>() {
-        if let Some(created) = pod.created {
-            ages_of_pods().for_each(|age| at(created + age));
-        }
+        let came_lately = |own: &Timestamp| *own + AGES_UP_TO + AGES_IN_STEPS_OF >= now;
+        let ages = pod.created.filter(came_lately).map(ages_of_pod);
+        ages.into_iter().flatten().for_each(&mut *at);
         if let (Some(DoNotDisrupt::For(duration)), Some(started)) =
             (pod.do_not_disrupt, pod.started)
         {
@@ -311,7 +326,8 @@ fn is_settled(world: &World, settings: &Settings) -> bool {
             // Others are looked at where nodes are repaired.
             && (!settings.feature_gates.node_repair || node.conditions.len() <= 1)
     };
-    let is_adopted = |claim: &NodeClaim| world.mirrors.contains_key(&claim.name);
+    // Those that were there before keep their objects, and get a record.
+    let is_adopted = |claim: &NodeClaim| world.store.claims.get(&claim.name).is_some();
     world.store.commands.iter().next().is_none()
         && !world.store.has_nominations()
         && world.statuses.is_empty()

@@ -22,7 +22,7 @@ use domain::{SignedDuration, Timestamp};
 
 use super::Simulation;
 use super::historian::Historian;
-use super::idle_runs::{ages_of_pods, moments_of_claim};
+use super::idle_runs::{ages_of_pod, moments_of_claim};
 use crate::history::History;
 use crate::ports::listing_of;
 use crate::report::{Happening, Report};
@@ -206,7 +206,7 @@ fn is_under_way(world: &World) -> bool {
 fn moments(world: &World, since: Timestamp, end: Timestamp) -> BTreeSet<Timestamp> {
     let mut moments = BTreeSet::from([since + UNCHANGED_FOR]);
     // For how long nodes have not changed is among the ages of pods.
-    moments.extend(ages_of_pods().map(|age| since + age + A_LITTLE));
+    moments.extend(ages_of_pod(since).map(|moment| moment + A_LITTLE));
     for pool in world.api().list::<NodePool>() {
         if let NeverOr::After(after) = pool.disruption.consolidate_after {
             moments.extend(since.checked_add(after + SignedDuration::from_mins(1)));

@@ -82,3 +82,55 @@ fn so_they_are_where_a_schedule_wants_capacity_now_and_then() {
     };
     check(scenario.read());
 }
+
+/// A node of Karpenter's with a pod, and two hours in which nothing comes.
+const ADOPTED: &str = "    - apiVersion: karpenter.sh/v1
+      kind: NodePool
+      metadata: {name: default}
+      spec:
+        template:
+          spec:
+            nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+            requirements: [{key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}]
+            expireAfter: 90m
+        disruption: {consolidationPolicy: WhenEmptyOrUnderutilized, consolidateAfter: 1m}
+    - apiVersion: karpenter.sh/v1
+      kind: NodeClaim
+      metadata:
+        name: default-abcde
+        uid: uid-abcde
+        labels: {karpenter.sh/nodepool: default, node.kubernetes.io/instance-type: m5.xlarge, topology.kubernetes.io/zone: us-east-1a, karpenter.sh/capacity-type: on-demand}
+      spec:
+        nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+        requirements: []
+        expireAfter: 90m
+      status: {nodeName: ip-10-0-0-1.ec2.internal, providerID: 'aws:///us-east-1a/i-0123456789abcdef0', capacity: {cpu: '4', memory: 16Gi, pods: '58'}, allocatable: {cpu: '4', memory: 15Gi, pods: '58'}, conditions: [{type: Launched, status: 'True'}, {type: Registered, status: 'True'}, {type: Initialized, status: 'True'}]}
+    - apiVersion: v1
+      kind: Node
+      metadata:
+        name: ip-10-0-0-1.ec2.internal
+        labels: {karpenter.sh/nodepool: default, karpenter.sh/registered: 'true', karpenter.sh/initialized: 'true', node.kubernetes.io/instance-type: m5.xlarge, topology.kubernetes.io/zone: us-east-1a, karpenter.sh/capacity-type: on-demand, kubernetes.io/os: linux, kubernetes.io/arch: amd64, kubernetes.io/hostname: ip-10-0-0-1.ec2.internal}
+      spec: {providerID: 'aws:///us-east-1a/i-0123456789abcdef0'}
+      status: {capacity: {cpu: '4', memory: 16Gi, pods: '58'}, allocatable: {cpu: '4', memory: 15Gi, pods: '58'}, conditions: [{type: Ready, status: 'True'}]}
+    - apiVersion: apps/v1
+      kind: Deployment
+      metadata: {name: web}
+      spec:
+        replicas: 2
+        selector: {matchLabels: {app: web}}
+        template:
+          metadata: {labels: {app: web}}
+          spec: {containers: [{name: web, resources: {requests: {cpu: '1', memory: 1Gi}}}]}
+";
+
+#[test]
+fn so_they_are_where_nodes_were_there_before() {
+    let scenario = SmallScenario {
+        name: "adopted",
+        spec: "duration: 4h\nseed: 5",
+        class_annotations: "",
+        objects: ADOPTED,
+        expect: "[]",
+    };
+    check(scenario.read());
+}

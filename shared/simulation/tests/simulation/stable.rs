@@ -560,7 +560,8 @@ fn a_move_after_a_pause_takes_place_when_the_functions_would_make_it() {
     let disrupted = |what: &Happening| matches!(what, Happening::Disrupting { .. });
     let moved = run.report.timeline.iter().find(|entry| disrupted(&entry.what)).unwrap();
     let age = moved.at.duration_since(came);
-    let two_hours = SignedDuration::from_hours(2);
+    // Ages count in steps of ten minutes by the clock, from nine o'clock on.
+    let two_hours = SignedDuration::from_hours(2) + SignedDuration::from_mins(7);
     assert!(age >= two_hours && age < two_hours + SignedDuration::from_mins(2), "{age}");
 }
 
