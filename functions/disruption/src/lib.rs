@@ -4,8 +4,7 @@
 
 mod telemetry;
 
-use controllers::disruption::disrupt;
-use controllers::requeue::reconcile_until_idle;
+use controllers::disruption::{disrupt, disrupt_until_idle};
 use lambda::{Failure, Invocation, Reaction};
 
 use telemetry::record_report;
@@ -20,7 +19,7 @@ pub async fn run(invocation: &Invocation<'_>) -> Result<(), Failure> {
     let record = |result| telemetry.record_run(result, |report| record_report(telemetry, report));
     match invocation.reaction {
         Reaction::Watch | Reaction::Tick => {
-            Box::pin(reconcile_until_idle(&*ports, &terms, disrupt, record)).await;
+            Box::pin(disrupt_until_idle(&*ports, &terms, record)).await;
         }
         Reaction::Poll => record(Box::pin(disrupt(&*ports, &terms)).await),
     }

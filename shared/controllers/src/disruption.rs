@@ -10,6 +10,7 @@ mod cancel_all;
 mod candidates;
 mod cleanup;
 mod drift;
+mod last_proposal;
 mod off_hours;
 mod propose;
 mod report;
@@ -26,6 +27,7 @@ use crate::ports::error::PortError;
 use crate::ports::{ClaimStore, Clock, FunctionName, Lease, LeaseAnswer, Ports, Versioned};
 use crate::record::claim::ClaimRecord;
 use crate::record::command::{CommandPhase, CommandRecord};
+use crate::requeue::reconcile_until_idle;
 use crate::run::{
     Problems, Run, RunOutcome, after, is_over, note_pod_events, observe, record_events,
 };
@@ -37,6 +39,7 @@ use crate::steps::snapshot::{ClusterState, snapshot};
 pub(crate) use cancel_all::cancel_all;
 pub use report::{CommandChange, CommandEvent, DisruptionReport};
 
+use last_proposal::{Digest, LastProposal};
 use run_state::{DisruptionRun, RUN_INTERVAL};
 
 /// Attempts to acquire provisioning's lease before a command starts.
@@ -55,6 +58,26 @@ pub async fn disrupt<P: Ports>(
     ports: &P,
     run: &Run<'_>,
 ) -> Result<RunOutcome<DisruptionReport>, PortError> {
+    disrupt_after(ports, run, &LastProposal::default()).await
+}
+
+/// Runs disruption until no work is in flight, as [`reconcile_until_idle`] does. The cluster is not
+/// looked through again where nothing has changed since that came to nothing.
+pub async fn disrupt_until_idle<P: Ports>(
+    ports: &P,
+    run: &Run<'_>,
+    report: impl FnMut(Result<RunOutcome<DisruptionReport>, PortError>),
+) {
+    let last = LastProposal::default();
+    let disrupt = async |ports: &P, run: &Run<'_>| disrupt_after(ports, run, &last).await;
+    reconcile_until_idle(ports, run, disrupt, report).await;
+}
+
+async fn disrupt_after<P: Ports>(
+    ports: &P,
+    run: &Run<'_>,
+    last: &LastProposal,
+) -> Result<RunOutcome<DisruptionReport>, PortError> {
     with_lease(ports, run, FunctionName::Disruption, async |leases| {
         match leases.admission().scope {
             Scope::All => {}
@@ -64,7 +87,7 @@ pub async fn disrupt<P: Ports>(
             }
         }
         leases.hold_for_launch(launch_lease(ports, run).await?);
-        disrupt_under(ports, run, leases).await
+        disrupt_under(ports, run, leases, last).await
     })
     .await
 }
@@ -103,6 +126,7 @@ async fn disrupt_under<P: Ports>(
     ports: &P,
     run: &Run<'_>,
     leases: &HeldLeases,
+    last: &LastProposal,
 ) -> Result<DisruptionReport, PortError> {
     let mut observed = observe(ports, leases.own()).await?;
     let mut problems = Problems::default();
@@ -127,8 +151,10 @@ async fn disrupt_under<P: Ports>(
         disruption.requeue_after(SignedDuration::ZERO);
     }
     if !disruption.is_proposal_open && !disruption.has_started && !is_over(ports, run) {
-        if disruption.has_news() {
-            disruption.propose(leases.own()).await;
+        let state = Digest::of(&observed);
+        if disruption.has_news() && !last.found_nothing_in(state) {
+            let found = disruption.propose(leases.own()).await;
+            last.note(state, found);
         }
         disruption.requeue_when_consolidatable();
     }

@@ -5,6 +5,7 @@ use domain::reason::{DisruptionReason, NotDisruptable, Unconsolidatable};
 use domain::taint::Taint;
 use domain::{SignedDuration, Text, Timestamp};
 
+use super::last_proposal::Found;
 use super::report::CommandEvent;
 use super::run_state::DisruptionRun;
 use crate::event::{Event, EventReason, Subject};
@@ -21,7 +22,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
     /// Proposes disruptions, and marks the nodes that go next. What needs neither replacement,
     /// budget nor validation is ended at once; the rest is stored. Where budgets allow nothing now,
     /// what they will allow next is proposed ahead: it is validated once they do.
-    pub(super) async fn propose(&mut self, lease: &Lease) {
+    pub(super) async fn propose(&mut self, lease: &Lease) -> Found {
         let plan = (self.run.core.propose)(self.snapshot);
         self.report.blocked.clone_from(&plan.blocked);
         self.blocked_events(&plan.blocked);
@@ -34,11 +35,11 @@ impl<P: Ports> DisruptionRun<'_, P> {
                     self.store(&command, lease).await;
                 }
             }
-            return;
+            return if ahead.is_empty() { Found::Nothing } else { Found::Something };
         }
         self.report.refused = checked(&self.run.core, self.snapshot, plan.disruptions.clone());
         if !self.report.refused.is_empty() {
-            return;
+            return Found::Something;
         }
         self.mark_candidates(&plan.candidates).await;
         for (number, disruption) in plan.disruptions.iter().enumerate() {
@@ -50,6 +51,7 @@ impl<P: Ports> DisruptionRun<'_, P> {
                 self.store(&command, lease).await;
             }
         }
+        Found::Something
     }
 
     /// The record of a proposal. `None` where a node is managed by another controller, or has no

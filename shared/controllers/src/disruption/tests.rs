@@ -102,6 +102,30 @@ fn an_empty_node_is_proposed_validated_after_fifteen_seconds_and_ended() {
 }
 
 #[test]
+fn while_replacements_start_an_invocation_looks_through_an_unchanged_cluster_once() {
+    let world = world_with_a_node_to_replace("Underutilized");
+    add_node(&world, "other");
+    let other = world.cluster.listing.borrow().objects.nodes[1].clone();
+    world.cluster.add_pods([pod_on("db-0", &other)]);
+    let _report = run_once(&world, "run-1");
+    world.advance(15);
+    let report = run_once(&world, "run-2");
+    assert!(matches!(what(&report)[0], CommandEvent::Started(_)));
+    let last = LastProposal::default();
+    let looks = |last: &LastProposal| {
+        world.advance(5);
+        let core = Core { propose: |_| Plan::default(), ..crate::testing::core::core() };
+        let run = Run { core, ..world.run("run-3") };
+        let report = block_on(disrupt_after(&world, &run, last)).unwrap().ran().unwrap();
+        report.figures.is_some()
+    };
+    assert_eq!([looks(&last), looks(&last), looks(&last)], [true, false, false]);
+    world.cluster.add_pods([pod_on("db-1", &other)]);
+    assert_eq!([looks(&last), looks(&last)], [true, false], "a pod has come");
+    assert!(looks(&LastProposal::default()), "what time brings is left to the next invocation");
+}
+
+#[test]
 fn between_scheduled_runs_only_news_is_planned_for() {
     let world = world_with_an_empty_node();
     world.advance(600);

@@ -444,7 +444,7 @@ impl Clockwork {
                     let record = |result| record::disruption(&handle, result);
                     match mode {
                         ProvisioningMode::Watch | ProvisioningMode::Tick => {
-                            reconcile_until_idle(ports, &run, disruption::disrupt, record).await;
+                            disruption::disrupt_until_idle(ports, &run, record).await;
                         }
                         ProvisioningMode::Poll => record(disruption::disrupt(ports, &run).await),
                     }
