@@ -13,23 +13,45 @@ listed: the list is never longer than what is missing.
 """
 import argparse
 import copy
+import itertools
 import json
 import multiprocessing
 import pathlib
 import sys
 
 
-def planner():
-    """The simple planner, with room kept on nodes for DaemonSets whose pods are not there yet."""
+def planner(moving: set):
+    """The simple planner, with room kept on nodes for DaemonSets whose pods are not there yet.
+
+    Pods that the plan moves off nodes that go (`moving`) wait like all others, and count where they go only. A label
+    that a NodePool leaves open gets a value that others name, if any: Karpenter knows no domain that nobody names.
+    """
     import naive_planner
 
     class Planner(naive_planner.Naive):
+        def launchable(self, pool, pod):
+            def named(labels):
+                choices = [self.named(key) if value == "any" else [value] for key, value in labels.items()]
+                return [dict(zip(labels, values)) for values in itertools.product(*choices)]
+
+            return [(price, name, labels, kind) for price, name, own, kind in super().launchable(pool, pod) for labels in named(own)]
+
+        def named(self, key: str) -> list[str]:
+            """Values of a label that nodes and NodePools name."""
+            values = {spot.labels[key] for spot in self.spots if key in spot.labels}
+            for pool in self.pools:
+                rules = [own for own in pool["spec"]["template"]["spec"].get("requirements") or [] if own["key"] == key]
+                values |= {value for own in rules if own["operator"] == "In" for value in own["values"]}
+            return sorted(values) or ["any"]
+
         def read_nodes(self):
             super().read_nodes()
             for spot in self.spots:
                 if "kubernetes.io/hostname" in spot.labels:
                     here = {owner["name"] for pod in spot.pods for owner in pod.obj["metadata"].get("ownerReferences") or []}
                     keep_room(self, spot, here)
+                self.pending += [pod for pod in spot.pods if pod.key in moving]
+                spot.pods = [pod for pod in spot.pods if pod.key not in moving]
 
         def place(self, plan: dict):
             """Puts pods where a plan has them."""
@@ -42,13 +64,16 @@ def planner():
                 spots[name].closed = True
             for placement in plan["placements"]:
                 spots[placement["node"]].put(pods[placement["pod"]])
-            replacements = [claim for own in plan["disruptions"] for claim in own["replacements"]]
-            for claim in plan["nodeClaims"] + replacements:
+            for claim in plan["nodeClaims"]:
                 self.spots.append(self.launched(claim))
                 for key in claim["pods"]:
                     self.spots[-1].put(pods[key])
-                # Replacements are planned last, for the pods of what they replace.
-                self.spots[-1].closed = claim in replacements
+            # What disruption moves is planned last: it takes room and limits, and counts where it is now.
+            for disruption in plan["disruptions"]:
+                for claim in disruption["replacements"]:
+                    self.launched(claim)
+                for move in disruption.get("moves") or []:
+                    take(spots[move["node"]], pods[move["pod"]])
 
         def launched(self, claim: dict):
             """A claim on the offering that it is planned for; the most that it may turn out to be counts for limits."""
@@ -66,11 +91,14 @@ def planner():
             self.charge(claim["nodePool"], most)
             return spot
 
+    def take(spot, pod):
+        spot.room = {name: amount - pod.need.get(name, 0) for name, amount in spot.room.items()}
+        spot.ports += pod.ports
+
     def keep_room(naive, spot, here: set):
         for daemon in naive.daemons_on(spot):
             if daemon.key.partition("/")[2] not in here:
-                spot.room = {name: amount - daemon.need.get(name, 0) for name, amount in spot.room.items()}
-                spot.ports += daemon.ports
+                take(spot, daemon)
 
     return Planner
 
@@ -95,7 +123,9 @@ def try_seed(task) -> tuple[int, list[str], int]:
     problems += map(str, validity.judge(cluster.Cluster(objects, catalogue, fuzz_plan.NOW), plan))
     if not plan["unschedulable"]:
         return seed, problems, 0
-    simple = planner()
+    named = [own["pod"] for own in plan["placements"] + plan["unschedulable"]]
+    bound = {f"{own['metadata'].get('namespace') or 'default'}/{own['metadata']['name']}" for own in objects if own["kind"] == "Pod" and own["spec"].get("nodeName")}
+    simple = planner(bound.intersection(named + [pod for claim in plan["nodeClaims"] for pod in claim["pods"]]))
     around = simple(copy.deepcopy(objects), catalogue, True)
     around.place(plan)
     left = {own["pod"] for own in plan["unschedulable"]}
