@@ -12,6 +12,9 @@ use crate::feasibility::state::PodsOn;
 use crate::feasibility::topology::Rule;
 use crate::ids::{GroupIx, NodeIx, PodIx, ShapeIx};
 
+/// Domains that are tried for the first of pods that seek their own kind, at most.
+const FIRST_DOMAINS_MAX: usize = 8;
+
 impl Placer<'_, '_> {
     /// In which domains others need pods of `leaders`, so that pods of the shapes that must join
     /// these have somewhere to go.
@@ -40,6 +43,59 @@ impl Placer<'_, '_> {
             }
         }
         wanted
+    }
+
+    /// Where the first of pods that seek their own kind could be, one domain at a time: the cheapest
+    /// may have no room for the others. Those of the shapes that are listed first come first.
+    pub(crate) fn first_domains(
+        &mut self,
+        shapes: &[ShapeIx],
+        leaders: &BTreeSet<ShapeIx>,
+    ) -> Vec<BTreeMap<ShapeIx, Wanted>> {
+        let mut ways: Vec<(GroupIx, Text)> = Vec::new();
+        for shape in shapes {
+            let owned = self.topology.constraints[*shape].owned.iter();
+            let first = owned.filter(|owned| owned.weight == 0 && owned.may_be_first);
+            for group in first.map(|owned| owned.group) {
+                let own = &self.topology.groups[group];
+                if own.is_by_host() || own.rule != Rule::Affinity {
+                    continue;
+                }
+                let domains = self.possible_domains(*shape, group);
+                let of_group = domains.into_iter().map(|domain| (group, domain));
+                ways.extend(of_group.filter(|own| !ways.contains(own)).collect::<Vec<_>>());
+            }
+        }
+        let ways = ways.into_iter().take(FIRST_DOMAINS_MAX);
+        ways.map(|way| self.wanted_of(leaders, &BTreeSet::from([way]))).collect()
+    }
+
+    /// In which domains pods are needed that a spread of `shapes` counts: while the emptiest has
+    /// none, pods of the shapes that may not be there are held back by it.
+    pub(crate) fn wanted_for_spreads(
+        &mut self,
+        shapes: &BTreeSet<ShapeIx>,
+        leaders: &BTreeSet<ShapeIx>,
+    ) -> BTreeMap<ShapeIx, Wanted> {
+        let mut wanted = Wanted::new();
+        for shape in shapes {
+            let groups: Vec<GroupIx> = self.spreads(*shape).collect();
+            for group in groups {
+                let domains = self.eligible_domains(*shape, group);
+                wanted.extend(domains.iter().map(|domain| (group, domain.clone())));
+            }
+        }
+        self.wanted_of(leaders, &wanted)
+    }
+
+    /// Of those domains, the ones in which each shape is wanted: those of groups that select it.
+    fn wanted_of(&self, leaders: &BTreeSet<ShapeIx>, wanted: &Wanted) -> BTreeMap<ShapeIx, Wanted> {
+        let of_shape = |leader: &ShapeIx| -> Wanted {
+            let selected_by = &self.topology.constraints[*leader].selected_by;
+            wanted.iter().filter(|(group, _)| selected_by.contains(group)).cloned().collect()
+        };
+        let all = leaders.iter().map(|leader| (*leader, of_shape(leader)));
+        all.filter(|(_, own)| !own.is_empty()).collect()
     }
 
     /// Domains in which nodes with room are, or new nodes could be, whatever other pods are there.

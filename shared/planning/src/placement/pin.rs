@@ -114,10 +114,12 @@ impl Placer<'_, '_> {
             let launchable = self.launchable(shape, key);
             let may_be =
                 |domain: &&Text| only.is_none_or(|(own, only)| own != key || only == *domain);
-            let allowed: Vec<Text> = launchable.iter().filter(may_be).cloned().collect();
-            let allowed = self.within_reach_of_hosts(shape, key, allowed);
+            // What hosts are within reach of is asked of all domains: of one alone it would do with
+            // what only could be there.
+            let allowed = self.within_reach_of_hosts(shape, key, launchable.to_vec());
             let domains: Vec<_> = allowed
                 .iter()
+                .filter(may_be)
                 .filter_map(|domain| {
                     Some((domain.clone(), self.domain_score(&constraints, key, domain)?))
                 })

@@ -88,9 +88,10 @@ pub(super) fn best_attempt(
 
 /// Orders worth a try, the likeliest first: the shapes that were ever left before all others, or
 /// the smaller pods; all spread evenly, where some must be over several keys; one pod first in each
-/// domain where others that are left must join it; those that may be in the fewest of the domains
-/// over which they are spread; and in the best order so far, each shape of which most pods are
-/// left, since together they may take each other's room.
+/// domain where others that are left must join it; the first of those that seek their own kind in
+/// each of the domains that it may be in; one pod first in each domain of a spread; those that may
+/// be in the fewest of the domains over which they are spread; and in the best order so far, each
+/// shape of which most pods are left, since together they may take each other's room.
 fn orders(
     placer: &mut Placer,
     shapes: &BTreeSet<ShapeIx>,
@@ -98,6 +99,7 @@ fn orders(
     waiting: &[PodIx],
 ) -> Vec<Precedence> {
     let first = |shapes| Precedence { shapes, ..Precedence::default() };
+    let in_domains = |wanted| Precedence { wanted, ..Precedence::default() };
     let mut orders =
         vec![first(shapes.clone()), Precedence { smaller_first: true, ..Precedence::default() }];
     if shapes.iter().any(|shape| placer.spreads(*shape).nth(1).is_some()) {
@@ -108,12 +110,15 @@ fn orders(
     let waiting_shapes: BTreeSet<ShapeIx> = waiting.iter().filter_map(shape_of).collect();
     let wanted = placer.wanted_for(shapes, &waiting_shapes);
     if !wanted.is_empty() {
-        orders.push(Precedence { wanted, ..Precedence::default() });
+        orders.push(in_domains(wanted));
     }
+    let by_name = by_name(model, waiting, shapes);
+    orders.extend(placer.first_domains(&by_name, &waiting_shapes).into_iter().map(in_domains));
     if waiting.len() + model.nodes.len() > PODS_AND_NODES_MAX {
         return orders;
     }
     if shapes.iter().any(|shape| placer.domains_to_spread_over(*shape).is_some()) {
+        orders.push(in_domains(placer.wanted_for_spreads(shapes, &waiting_shapes)));
         let domains = waiting_shapes
             .into_iter()
             .filter_map(|shape| Some((shape, placer.domains_to_spread_over(shape)?)));
@@ -138,6 +143,21 @@ fn orders(
         }));
     }
     orders
+}
+
+/// Shapes by the first of their pods.
+fn by_name(model: &Model, waiting: &[PodIx], shapes: &BTreeSet<ShapeIx>) -> Vec<ShapeIx> {
+    let mut first: BTreeMap<ShapeIx, usize> = BTreeMap::new();
+    for pod in waiting {
+        if let Some(shape) = model.shapes.of_pod[*pod].filter(|shape| shapes.contains(shape)) {
+            let rank = first.entry(shape).or_insert(usize::MAX);
+            *rank = (*rank).min(model.key_rank(*pod));
+        }
+    }
+    let mut shapes: Vec<(usize, ShapeIx)> =
+        first.into_iter().map(|(shape, rank)| (rank, shape)).collect();
+    shapes.sort_unstable();
+    shapes.into_iter().map(|(_, shape)| shape).collect()
 }
 
 fn attempt_anew(placer: &mut Placer, state: &State, waiting: &[PodIx], effort: Effort) -> Reached {

@@ -8,8 +8,8 @@ use domain::requirement::Operator;
 use domain::taint::Taint;
 
 use crate::testing::{
-    Cluster, NodeMaker, PodMaker, claim_of, cluster, instance_type, listed, near, node, place_of,
-    pod, pods_by_zone, requirement, spread_over, unfit,
+    Cluster, NodeMaker, PodMaker, claim_of, cluster, instance_type, listed, near, node,
+    node_pool_of, place_of, pod, pods_by_zone, requirement, spread_over, unfit,
 };
 
 const DB: (&str, &str) = ("app", "db");
@@ -347,4 +347,17 @@ fn pods_on_one_claim_in_flight_share_whatever_it_will_be() {
         let places = [place_of(&plan, "db"), place_of(&plan, "web")];
         assert_eq!(places.iter().flatten().count(), 1, "{key}: {places:?}");
     }
+}
+
+/// A node in zone a has room for one of them, and no node is launched there.
+#[test]
+fn the_first_of_pods_that_want_to_be_together_goes_where_all_of_them_can_be() {
+    let together = pod("db").label(DB.0, DB.1).cpu(3000).affinity(near(ZONE, DB));
+    let elsewhere = requirement(ZONE, Operator::NotIn, &["a"]);
+    let plan = cluster()
+        .pool(node_pool_of("default", &[elsewhere]))
+        .node(node("n1").in_zone("a"))
+        .pods(3, &together)
+        .plan();
+    assert_eq!(plan.unschedulable, []);
 }

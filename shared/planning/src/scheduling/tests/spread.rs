@@ -402,3 +402,21 @@ fn values_that_pods_prefer_or_get_as_they_want_no_other_are_domains_of_a_label()
     let avoids = first.requiring(requirement("example.com/cell", Operator::NotIn, &["0"]));
     assert_eq!(cells(&open(Operator::Exists, &[]).pod(avoids).plan()), "0 1");
 }
+
+/// Only the small pod has room in zone a, and while that is empty no zone may hold two.
+#[test]
+fn a_pod_that_a_spread_only_counts_goes_where_those_that_carry_it_cannot_be() {
+    let carrying = web(ZONE).cpu(3000);
+    let in_zone = |name: &str, zone| node(name).in_zone(zone);
+    let plan = cluster()
+        .default_pool(|pool| pool.limits = Resources::new().with(NODES, 3))
+        .node(in_zone("n3", "a"))
+        .node(in_zone("n1", "b").of_type("m.2xlarge"))
+        .node(in_zone("n2", "c").of_type("m.2xlarge"))
+        .pod(pod("there").cpu(3500).on("n3"))
+        .pods(3, &carrying)
+        .pod(pod("small").label("app", "web").cpu(100))
+        .plan();
+    assert_eq!(plan.unschedulable, []);
+    assert_eq!(place_of(&plan, "small"), Some("n3"));
+}
