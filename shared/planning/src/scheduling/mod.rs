@@ -13,6 +13,7 @@ mod offerings;
 mod one_by_one;
 mod priority;
 mod relaxations;
+mod reorder;
 mod retry;
 mod soft_spread;
 pub(crate) mod spot_share;

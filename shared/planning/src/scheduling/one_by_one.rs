@@ -37,6 +37,8 @@ pub(super) enum Turn<'o> {
     SmallerFirst,
     /// Those of these shapes before all others; of either, those that ask for less.
     TheseFirst(&'o BTreeSet<ShapeIx>),
+    /// As listed.
+    Listed(&'o [PodIx]),
 }
 
 /// Gives pods that are left a place where the plan has room for them after all, by priority.
@@ -104,6 +106,20 @@ pub(super) fn attempt_one_by_one(
     (Attempt { outcome, packing, limits, relaxation: None }, own.state)
 }
 
+/// Pods of an order that find no place where all are placed from the state, one by one.
+pub(super) fn left_one_by_one(
+    placer: &Placer,
+    state: &State,
+    shapes: &BTreeSet<ShapeIx>,
+    order: &[PodIx],
+) -> BTreeSet<PodIx> {
+    let own = placer_of_single_pods(placer, SoftSpread::Relaxed, state.clone(), shapes.clone());
+    let limits = Limits::of(placer.scope().model, |_| false);
+    let served =
+        Places::of(own, limits, Vec::new()).place(in_turn(placer, order, Turn::Listed(order)));
+    order.iter().copied().filter(|pod| !served.contains(pod)).collect()
+}
+
 /// A placer that knows nothing of what packings taught about domains, which does not hold for one
 /// pod at a time. Pods of the shapes give up what they prefer.
 fn placer_of_single_pods<'m, 'a>(
@@ -119,13 +135,18 @@ fn placer_of_single_pods<'m, 'a>(
 }
 
 /// Pods that have a shape, those of higher priority first.
-fn in_turn(placer: &Placer, pods: &[PodIx], turn: Turn) -> Vec<(ShapeIx, PodIx)> {
+pub(super) fn in_turn(placer: &Placer, pods: &[PodIx], turn: Turn) -> Vec<(ShapeIx, PodIx)> {
     let model = placer.scope().model;
+    let pods = if let Turn::Listed(listed) = turn { listed } else { pods };
     let shaped = pods.iter().filter_map(|pod| Some((model.shapes.of_pod[*pod]?, *pod)));
     let mut order: Vec<(ShapeIx, PodIx)> = shaped.collect();
     let priority = |shape: ShapeIx| Reverse(model.shape(shape).spec.priority);
     let rank = |pod: PodIx| model.key_rank(pod);
     let (first, by_size) = match turn {
+        Turn::Listed(_) => {
+            order.sort_by_key(|(shape, _)| priority(*shape));
+            return order;
+        }
         Turn::ByName => (None, false),
         Turn::SmallerFirst => (None, true),
         Turn::TheseFirst(shapes) => (Some(shapes), true),

@@ -4,13 +4,14 @@
 //! another needs, which only nodes that are there or a limited NodePool can host. In the end pods
 //! are taken one by one.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::pod::PodKey;
 
 use super::attempt::{Attempt, Effort, attempt};
 use super::one_by_one::{Turn, attempt_one_by_one};
+use super::reorder::better_order;
 use crate::feasibility::state::State;
 use crate::feasibility::topology::SoftSpread;
 use crate::ids::{PodIx, ShapeIx};
@@ -51,16 +52,9 @@ pub(super) fn best_attempt(
     let mut best = reached(placer, known);
     for _ in 0..RETRIES_MAX {
         let orders = orders(placer, &shapes, &best, waiting);
-        let better = orders.into_iter().find_map(|order| {
-            placer.order_by(order);
-            let quick = attempt_anew(placer, state, waiting, Effort::Quick);
-            leaves_fewer(model, &quick.attempt, &best.attempt).then_some(quick)
-        });
-        let Some(quick) = better else { break };
-        let full = attempt_anew(placer, state, waiting, Effort::Full);
-        let solved = best.attempt.relaxation;
-        best = if leaves_fewer(model, &quick.attempt, &full.attempt) { quick } else { full };
-        best.attempt.relaxation = best.attempt.relaxation.or(solved);
+        if !improve(placer, state, waiting, &mut best, orders) {
+            break;
+        }
         shapes.extend(shapes_to_retry(placer, &best.attempt));
     }
     if waiting.len() + model.nodes.len() <= PODS_AND_NODES_MAX {
@@ -73,17 +67,53 @@ pub(super) fn best_attempt(
             if shapes_to_retry(placer, &best.attempt).is_empty() {
                 break;
             }
-            let (next, reached) = attempt_one_by_one(placer, state, waiting, &shapes, turn);
-            if leaves_fewer(model, &next, &best.attempt) {
-                let attempt = Attempt { relaxation: best.attempt.relaxation.take(), ..next };
-                let soft_spread = SoftSpread::Relaxed;
-                best = Reached { attempt, soft_spread, state: reached, ..best };
-            }
+            let next = attempt_one_by_one(placer, state, waiting, &shapes, turn);
+            best = better_of(model, best, next);
+        }
+        let retried = shapes_to_retry(placer, &best.attempt);
+        if !retried.is_empty() {
+            let order = better_order(placer, state, waiting, &retried);
+            let turn = Turn::Listed(&order);
+            let next = attempt_one_by_one(placer, state, waiting, &shapes, turn);
+            best = better_of(model, best, next);
         }
     }
     placer.order_by(Precedence::default());
     placer.reset_with(best.soft_spread, best.state);
     best.attempt
+}
+
+/// Makes an attempt with each of the orders until one leaves fewer pods than the best so far, which
+/// it then is; returns whether one does.
+fn improve(
+    placer: &mut Placer,
+    state: &State,
+    waiting: &[PodIx],
+    best: &mut Reached,
+    orders: Vec<Precedence>,
+) -> bool {
+    let model = placer.scope().model;
+    let better = orders.into_iter().find_map(|order| {
+        placer.order_by(order);
+        let quick = attempt_anew(placer, state, waiting, Effort::Quick);
+        leaves_fewer(model, &quick.attempt, &best.attempt).then_some(quick)
+    });
+    let Some(quick) = better else { return false };
+    let full = attempt_anew(placer, state, waiting, Effort::Full);
+    let solved = best.attempt.relaxation.take();
+    *best = if leaves_fewer(model, &quick.attempt, &full.attempt) { quick } else { full };
+    best.attempt.relaxation = best.attempt.relaxation.take().or(solved);
+    true
+}
+
+/// The attempt so far or, where it leaves fewer pods, one that took pods one by one.
+fn better_of(model: &Model, best: Reached, (next, state): (Attempt, State)) -> Reached {
+    if !leaves_fewer(model, &next, &best.attempt) {
+        return best;
+    }
+    let Reached { attempt: known, precedence, .. } = best;
+    let attempt = Attempt { relaxation: known.relaxation, ..next };
+    Reached { attempt, precedence, soft_spread: SoftSpread::Relaxed, state }
 }
 
 /// Orders worth a try, the likeliest first: the shapes that were ever left before all others, or
@@ -190,11 +220,23 @@ fn shapes_to_retry(placer: &mut Placer, attempt: &Attempt) -> BTreeSet<ShapeIx> 
 /// Whether the first attempt leaves fewer pods of the highest priority of which they do not leave
 /// the same number.
 fn leaves_fewer(model: &Model, a: &Attempt, b: &Attempt) -> bool {
+    compare_left(model, left(a), left(b)).is_lt()
+}
+
+/// Compares how many pods are left of the highest priority of which not the same number is.
+pub(super) fn compare_left(
+    model: &Model,
+    a: impl Iterator<Item = PodIx>,
+    b: impl Iterator<Item = PodIx>,
+) -> Ordering {
     let mut difference: BTreeMap<Reverse<i32>, i64> = BTreeMap::new();
-    for (attempt, by) in [(a, 1), (b, -1)] {
-        for pod in left(attempt) {
-            *difference.entry(Reverse(model.pod(pod).spec.priority)).or_default() += by;
-        }
+    let all = a.map(|pod| (pod, 1)).chain(b.map(|pod| (pod, -1)));
+    for (pod, by) in all {
+        *difference.entry(Reverse(model.pod(pod).spec.priority)).or_default() += by;
     }
-    difference.into_values().find(|difference| *difference != 0).is_some_and(|own| own < 0)
+    difference
+        .into_values()
+        .map(|own| own.cmp(&0))
+        .find(|own| own.is_ne())
+        .unwrap_or(Ordering::Equal)
 }
