@@ -130,7 +130,7 @@ impl Placer<'_, '_> {
                 return Vec::new();
             }
         }
-        let ways = self.model.shape(shape).alternatives.clone();
+        let ways = self.ways(shape);
         let mut choices = Vec::new();
         for way in ways {
             self.combine(shape, way, &options, &mut choices);

@@ -65,6 +65,9 @@ pub(crate) struct Precedence {
     /// Domains that each get one pod of a shape before the rest choose theirs, since others must
     /// join it there.
     pub(crate) wanted: BTreeMap<ShapeIx, Wanted>,
+    /// Of several ways of meeting a pod's requirements on a new node, the one with this number in
+    /// place of the cheapest, where there is one.
+    pub(crate) way: Option<usize>,
 }
 
 /// How many pods may be pinned where a packing left some of them.

@@ -25,7 +25,7 @@ impl Placer<'_, '_> {
     /// fewest preferences left out, then the heaviest pool, then the cheapest, then the first
     /// written.
     pub(super) fn unpinned(&mut self, shape: ShapeIx) -> Option<Preferred> {
-        let ways = self.model.shape(shape).alternatives.clone();
+        let ways = self.ways(shape);
         let mut best: Option<Preferred> = None;
         for way in ways {
             let Some(preferred) = self.with_preferences(shape, way) else { continue };
@@ -34,6 +34,17 @@ impl Placer<'_, '_> {
             }
         }
         best
+    }
+
+    /// Ways of meeting the requirements of a pod of the shape: all, or the one that takes
+    /// precedence.
+    pub(super) fn ways(&mut self, shape: ShapeIx) -> Vec<ConjunctionId> {
+        let all = self.model.shape(shape).alternatives.clone();
+        let chosen = self.precedence.way.and_then(|number| all.get(number).copied());
+        match chosen {
+            Some(way) if !self.fit(shape, way).pools.is_empty() => vec![way],
+            _ => all,
+        }
     }
 
     fn is_preferred(&self, a: &Preferred, b: &Preferred) -> bool {

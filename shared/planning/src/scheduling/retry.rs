@@ -24,6 +24,9 @@ const RETRIES_MAX: usize = 3;
 /// Shapes that are tried first alone, at most.
 const SHAPES_MAX: usize = 8;
 
+/// Ways of meeting requirements that are tried, at most.
+const WAYS_MAX: usize = 4;
+
 /// With more pods and nodes than this only the likeliest orders are tried.
 const PODS_AND_NODES_MAX: usize = 500;
 
@@ -71,6 +74,10 @@ pub(super) fn best_attempt(
             best = better_of(model, best, next);
         }
         let retried = shapes_to_retry(placer, &best.attempt);
+        if improve(placer, state, waiting, &mut best, orders_by_way(model, &retried)) {
+            shapes.extend(shapes_to_retry(placer, &best.attempt));
+        }
+        let retried = shapes_to_retry(placer, &best.attempt);
         if !retried.is_empty() {
             let order = better_order(placer, state, waiting, &retried);
             let turn = Turn::Listed(&order);
@@ -104,6 +111,14 @@ fn improve(
     *best = if leaves_fewer(model, &quick.attempt, &full.attempt) { quick } else { full };
     best.attempt.relaxation = best.attempt.relaxation.take().or(solved);
     true
+}
+
+/// For pods whose requirements can be met in several ways: all of them met in each of these.
+/// Placing chooses the cheapest for all, and limits may leave more room by another.
+fn orders_by_way(model: &Model, shapes: &BTreeSet<ShapeIx>) -> Vec<Precedence> {
+    let ways = shapes.iter().map(|shape| model.shape(*shape).alternatives.len()).max();
+    let numbers = 0..ways.filter(|ways| *ways > 1).unwrap_or(0).min(WAYS_MAX);
+    numbers.map(|way| Precedence { way: Some(way), ..Precedence::default() }).collect()
 }
 
 /// The attempt so far or, where it leaves fewer pods, one that took pods one by one.

@@ -1,15 +1,16 @@
 //! `spec.limits` of NodePools.
 
-use domain::label::{HOSTNAME, NODE_POOL};
+use domain::label::{HOSTNAME, INSTANCE_TYPE, NODE_POOL, ZONE};
 use domain::money::UsdPerHour;
 use domain::pod::NodeSelectorTerm;
 use domain::reason::NodePoolUnfit;
+use domain::requirement::Operator;
 use domain::resource::{CPU, MEMORY, NODES, NVIDIA_GPU, Resources, USD_PER_HOUR};
 use domain::taint::TaintEffect;
 
 use crate::testing::{
     Cluster, PodMaker, claim_of, cluster, instance_type, is, near, node, node_pool, node_pool_with,
-    pod, taint, unfit,
+    pod, requirement, taint, unfit,
 };
 
 fn limited(resource: &str, amount: i64) -> Cluster {
@@ -270,4 +271,15 @@ fn a_replacement_may_stand_beside_what_it_replaces() {
     let plan = world(price).plan();
     assert_eq!(plan.disruptions.len(), 1, "{plan:?}");
     assert_eq!(plan.disruptions[0].replacements.len(), 1);
+}
+
+/// The first of their terms leaves out the largest type, and costs as little.
+#[test]
+fn pods_that_a_limit_leaves_go_by_the_term_that_allows_larger_nodes() {
+    let small = requirement(INSTANCE_TYPE, Operator::NotIn, &["m.2xlarge"]);
+    let terms = [small, is(ZONE, "a")];
+    let terms = terms.map(|own| NodeSelectorTerm { expressions: vec![own], fields: Vec::new() });
+    let either = pod("a").cpu(1800).with(|spec| spec.required_node_terms = Some(terms.into()));
+    let plan = limited(NODES, 2).pods(8, &either).plan();
+    assert_eq!(plan.unschedulable, []);
 }
