@@ -125,6 +125,22 @@ impl<'a> Daemons<'a> {
         overhead
     }
 
+    /// Those that run on nodes of some zones only, or on nodes that are bought in some ways only.
+    pub(crate) fn local(mut self, key_kinds: &BTreeMap<Text, KeyKind>) -> Self {
+        let is_local =
+            |key: &Text| matches!(key_kinds.get(key), Some(KeyKind::Zone | KeyKind::CapacityType));
+        self.daemons.retain(|daemon| {
+            let mut terms = daemon.terms.iter();
+            terms.any(|term| term.iter().any(|(key, _)| is_local(key)))
+        });
+        self
+    }
+
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.daemons.is_empty()
+    }
+
     /// Sum of the requests of DaemonSet pods that belong on an existing node with these labels.
     pub(crate) fn requests_on(&self, labels: &label::Labels, resource_count: usize) -> Vec<i64> {
         let mut requests = vec![0; resource_count];

@@ -9,14 +9,13 @@ use std::collections::BTreeMap;
 
 use domain::money::UsdPerHour;
 
-use crate::feasibility::fit::{Fit, fit};
+use crate::feasibility::fit::fit;
 use crate::feasibility::host::{HostCounts, host_affinity};
 use crate::feasibility::limits::Limits;
 use crate::feasibility::scope::Scope;
 use crate::feasibility::topology::Topology;
 use crate::ids::{PodIx, PoolIx, TypeIx};
 use crate::model::Model;
-use crate::model::intern::ConjunctionId;
 use crate::model::pool::{Compatible, Pool};
 use crate::work::{Member, NewNode};
 
@@ -178,43 +177,6 @@ fn alone(scope: Scope, node: &NewNode, member: &Member, pod: PodIx) -> Option<Ne
     })
 }
 
-/// The node with one more pod that must have the conjunction met, and what the node costs then;
-/// `None` where it has no room within the limits. Whether they may share a host is not asked.
-pub(crate) fn joined(
-    scope: Scope,
-    limits: &Limits,
-    node: &NewNode,
-    (pod, conjunction, fit): (PodIx, ConjunctionId, &Fit),
-) -> Option<(NewNode, UsdPerHour)> {
-    let Scope { model, memo, .. } = scope;
-    if is_reserved(model, node) {
-        return None;
-    }
-    let pool = &model.pools[node.pool];
-    let own = fit.pools.iter().chain(&fit.avoided).find(|own| own.pool == node.pool)?;
-    let mut compatible = pool.both(&node.compatible, &own.compatible, memo)?;
-    let shape = model.shape(model.shapes.of_pod[pod]?);
-    let requests: Vec<i64> =
-        node.requests.iter().zip(&shape.requests).map(|(of_node, own)| of_node + own).collect();
-    let capacity = |index: TypeIx| &pool.types[index].capacity;
-    compatible.types = pool.with_room(&compatible.types, &requests);
-    compatible.types.retain(|index| {
-        limits.allow_instead(node.pool, capacity(index), capacity(node.type_index))
-    });
-    let (types, zones, purchases) = (&compatible.types, compatible.zones, compatible.purchases);
-    let is_met = pool.min_values_unmet(types, zones, purchases).is_none();
-    let priced = *memo
-        .cheapest(pool, zones, purchases)
-        .iter()
-        .find(|priced| types.contains(priced.index) && is_met)?;
-    let mut members = node.members.clone();
-    members.push(Member { conjunction, pods: vec![pod] });
-    let policy = model.snapshot.settings.min_values_policy;
-    let type_index = pool.counted_type(policy, &compatible, priced.index);
-    let joined = NewNode { compatible, type_index, requests, members, ..node.clone() };
-    Some((joined, priced.offering.price))
-}
-
 /// Notes what merging a pair saves, if it can be merged and costs no more.
 fn weigh(
     scope: Scope,
@@ -302,7 +264,7 @@ fn merged_into(scope: Scope, a: &NewNode, b: &NewNode) -> Option<(NewNode, UsdPe
     ))
 }
 
-fn is_reserved(model: &Model, packed: &NewNode) -> bool {
+pub(super) fn is_reserved(model: &Model, packed: &NewNode) -> bool {
     model.pools[packed.pool].purchases.iter_enumerated().any(|(index, purchase)| {
         purchase.reservation.is_some() && packed.compatible.purchases.contains(index)
     })

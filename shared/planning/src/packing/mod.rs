@@ -15,6 +15,7 @@ mod cover;
 mod effort;
 mod fill;
 mod first;
+mod joined;
 mod kinds;
 mod merge;
 mod outcome;
@@ -38,7 +39,7 @@ use crate::packing::effort::{
     first_moves_within_budget, is_priced, move_towards, rounds_within_budget,
 };
 use crate::packing::first::First;
-pub(crate) use crate::packing::merge::joined;
+pub(crate) use crate::packing::joined::joined;
 use crate::packing::merge::{dissolve, merge, move_to_cheaper_pools};
 use crate::packing::relaxed::PackingRelaxation;
 use crate::packing::setup::Setup;

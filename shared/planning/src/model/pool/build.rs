@@ -19,6 +19,7 @@ use domain::spot::{InterruptionCosts, NodeInterruptionCost, PodInterruption, Spo
 use rustc_hash::FxHashMap;
 
 use super::launchable::{Compatible, Pool, PoolType, Purchase, TypeOffering};
+use super::local_room::LocalRoom;
 use super::unmet::Unmet;
 use crate::ids::{
     Idx, IndexVec, PoolIx, PurchaseIx, PurchaseSet, TypeIx, TypeSet, ZoneIx, ZoneSet,
@@ -134,6 +135,7 @@ impl<'a> Builder<'a, '_> {
                 .iter()
                 .filter_map(|(key, rule)| rule.min_values.map(|wanted| (key.clone(), wanted)))
                 .collect(),
+            local_room: LocalRoom::of(daemons.local(self.names.key_kinds), seen_by_daemons),
             types,
             own,
             purchases,

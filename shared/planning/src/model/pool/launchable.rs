@@ -18,6 +18,7 @@ use crate::ids::{IndexVec, PoolIx, PurchaseIx, PurchaseSet, TypeIx, TypeSet, Zon
 use crate::model::commitments::OnDemand;
 use crate::model::daemon::Overhead;
 use crate::model::intern::KeyRule;
+use crate::model::pool::local_room::LocalRoom;
 
 /// What a pool may launch under some requirements.
 #[derive(Clone, Debug)]
@@ -127,6 +128,9 @@ pub(crate) struct Pool<'a> {
     pub(crate) unfit: Option<NodePoolUnfit>,
     /// Whether no node could meet the pool's own requirements.
     pub(crate) has_no_node: bool,
+    /// Room that its types have in some zones only, or bought in some ways only; worked out where
+    /// it is asked for.
+    pub(super) local_room: LocalRoom<'a>,
     pub(super) fixed: Labels,
     pub(super) zones: IndexVec<ZoneIx, Text>,
     pub(super) zone_ids: BTreeMap<Text, Text>,

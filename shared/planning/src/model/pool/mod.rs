@@ -9,6 +9,7 @@ mod build;
 mod compatible;
 mod counted;
 mod launchable;
+mod local_room;
 mod price;
 mod unmet;
 
@@ -18,3 +19,4 @@ pub(crate) use launchable::{
     Compatible, MinValuesUnmet, OfferingMask, Pool, PoolType, PricedType, Purchase, TypeOffering,
     TypeRate,
 };
+pub(crate) use local_room::Narrowing;

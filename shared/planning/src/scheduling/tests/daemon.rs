@@ -3,12 +3,12 @@
 use domain::label::{ARCH, ZONE};
 use domain::reason::NodePoolUnfit;
 use domain::requirement::Requirement;
-use domain::resource::{CPU, MEMORY};
+use domain::resource::{CPU, MEMORY, NODES, Resources};
 use domain::taint::TaintEffect;
 
 use crate::testing::{
-    claim_of, cluster, daemon_set, daemon_set_of, node, node_pool_with, place_of, pod, taint,
-    texts, unfit,
+    claim_of, cluster, daemon_set, daemon_set_of, instance_type, listed, node, node_pool_with,
+    place_of, pod, taint, texts, unfit,
 };
 
 #[test]
@@ -96,4 +96,19 @@ fn a_daemon_counts_where_it_might_run() {
     let in_zone = daemon_set_of("agent", pod("agent").cpu(100).on_nodes_with(ZONE, "b"));
     let plan = cluster().daemon_set(in_zone).pod(pod("a").cpu(2000)).plan();
     assert_ne!(claim_of(&plan, "a").instance_types, texts(&["m.large"]));
+}
+
+/// Four CPUs, of which a DaemonSet takes one in zone a, and one node may be launched.
+#[test]
+fn pods_that_a_limit_leaves_go_where_daemons_of_other_zones_take_nothing() {
+    let in_zone_a = daemon_set_of("agent", pod("agent").cpu(1000).on_nodes_with(ZONE, "a"));
+    let world = cluster()
+        .selling(vec![instance_type("m.xlarge", 4, 0.2)])
+        .default_pool(|pool| pool.limits = Resources::new().with(NODES, 1))
+        .daemon_set(in_zone_a)
+        .pods(2, &pod("web").cpu(1800));
+    let plan = world.plan();
+    assert_eq!(plan.unschedulable, []);
+    assert_eq!(listed(&plan.node_claims[0], ZONE), "b c");
+    assert_eq!(plan.node_claims[0].requests.get(CPU), 3600);
 }
