@@ -17,12 +17,15 @@ use crate::placement::Placer;
 /// Orders that are tried, at most.
 const ORDERS_MAX: usize = 128;
 
-/// Orders that are tried without leaving fewer pods, at most.
-const FRUITLESS_MAX: usize = 48;
+/// Orders that are tried without leaving fewer pods: as many as these pods make up, within bounds.
+const FRUITLESS_PODS: usize = 4096;
+
+/// The bounds of their number.
+const FRUITLESS: (usize, usize) = (16, 48);
 
 /// An order of all pods that leaves few of those that have a shape in `retried`.
 ///
-/// Work is bounded by the number of orders. An order that leaves as many pods as the best so far
+/// Work is bounded by the number of orders, which is less where pods are many. An order that leaves as many pods as the best so far
 /// takes its place, so that the search goes on from somewhere else.
 pub(super) fn better_order(
     placer: &Placer,
@@ -38,6 +41,8 @@ pub(super) fn better_order(
     let in_turn = |turn| in_turn(placer, waiting, turn).into_iter().map(|(_, pod)| pod).collect();
     let (by_name, by_size) = (tried(in_turn(Turn::ByName)), tried(in_turn(Turn::SmallerFirst)));
     let mut best = if by_name.compare(model, &by_size).is_lt() { by_name } else { by_size };
+    let (least, most) = FRUITLESS;
+    let fruitless_max = (FRUITLESS_PODS / waiting.len().max(1)).clamp(least, most);
     let mut fruitless = 0;
     for number in 0..ORDERS_MAX {
         let Some(order) = best.changed(model, retried, number) else { break };
@@ -47,7 +52,7 @@ pub(super) fn better_order(
         if compared.is_le() {
             best = next;
         }
-        if fruitless == FRUITLESS_MAX {
+        if fruitless == fruitless_max {
             break;
         }
     }
