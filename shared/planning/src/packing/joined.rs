@@ -18,9 +18,9 @@ type More<'f> = (PodIx, ConjunctionId, &'f Fit);
 /// The node with one more pod that must have the conjunction met, and what the node costs then;
 /// `None` where it has no room within the limits. Whether they may share a host is not asked.
 ///
-/// Where it has no room wherever it may be, it may be in fewer zones, or be bought in fewer ways, so
-/// that DaemonSets that run elsewhere take nothing of it. Its requests are then less by what these
-/// would take.
+/// Where it has no room wherever it may be, it may be in fewer zones, or be bought in fewer ways:
+/// DaemonSets that run elsewhere then take nothing of it. Its requests are less by what these would
+/// take.
 pub(crate) fn joined(
     scope: Scope,
     limits: &Limits,

@@ -45,8 +45,8 @@ impl Placer<'_, '_> {
         wanted
     }
 
-    /// Where the first of pods that seek their own kind could be, one domain at a time: the cheapest
-    /// may have no room for the others. Those of the shapes that are listed first come first.
+    /// Where the first of pods that seek their own kind could be, one domain at a time: the
+    /// cheapest may have no room for the others. Those of the shapes listed first come first.
     pub(crate) fn first_domains(
         &mut self,
         shapes: &[ShapeIx],

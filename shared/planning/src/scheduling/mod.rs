@@ -8,6 +8,7 @@ mod attempt;
 pub(crate) mod claim;
 pub(crate) mod commitment_fill;
 pub(crate) mod committed;
+mod left;
 pub(crate) mod node_zones;
 mod offerings;
 mod one_by_one;

@@ -7,8 +7,8 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
+use super::left::compare_left;
 use super::one_by_one::{Turn, in_turn, left_one_by_one};
-use super::retry::compare_left;
 use crate::feasibility::state::State;
 use crate::ids::{PodIx, ShapeIx};
 use crate::model::Model;
@@ -25,8 +25,8 @@ const FRUITLESS: (usize, usize) = (16, 48);
 
 /// An order of all pods that leaves few of those that have a shape in `retried`.
 ///
-/// Work is bounded by the number of orders, which is less where pods are many. An order that leaves as many pods as the best so far
-/// takes its place, so that the search goes on from somewhere else.
+/// Work is bounded by the number of orders, which is less where pods are many. An order that leaves
+/// as many pods as the best so far takes its place: the search goes on from somewhere else.
 pub(super) fn better_order(
     placer: &Placer,
     state: &State,

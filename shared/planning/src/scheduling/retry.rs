@@ -4,12 +4,13 @@
 //! another needs, which only nodes that are there or a limited NodePool can host. In the end pods
 //! are taken one by one.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::pod::PodKey;
 
 use super::attempt::{Attempt, Effort, attempt};
+use super::left::compare_left;
 use super::one_by_one::{Turn, attempt_one_by_one};
 use super::reorder::better_order;
 use crate::feasibility::state::State;
@@ -236,22 +237,4 @@ fn shapes_to_retry(placer: &mut Placer, attempt: &Attempt) -> BTreeSet<ShapeIx> 
 /// the same number.
 fn leaves_fewer(model: &Model, a: &Attempt, b: &Attempt) -> bool {
     compare_left(model, left(a), left(b)).is_lt()
-}
-
-/// Compares how many pods are left of the highest priority of which not the same number is.
-pub(super) fn compare_left(
-    model: &Model,
-    a: impl Iterator<Item = PodIx>,
-    b: impl Iterator<Item = PodIx>,
-) -> Ordering {
-    let mut difference: BTreeMap<Reverse<i32>, i64> = BTreeMap::new();
-    let all = a.map(|pod| (pod, 1)).chain(b.map(|pod| (pod, -1)));
-    for (pod, by) in all {
-        *difference.entry(Reverse(model.pod(pod).spec.priority)).or_default() += by;
-    }
-    difference
-        .into_values()
-        .map(|own| own.cmp(&0))
-        .find(|own| own.is_ne())
-        .unwrap_or(Ordering::Equal)
 }

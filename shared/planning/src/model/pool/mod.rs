@@ -10,6 +10,7 @@ mod compatible;
 mod counted;
 mod launchable;
 mod local_room;
+mod narrowing;
 mod price;
 mod unmet;
 
