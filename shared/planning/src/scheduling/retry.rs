@@ -134,10 +134,10 @@ fn better_of(model: &Model, best: Reached, (next, state): (Attempt, State)) -> R
 
 /// Orders worth a try, the likeliest first: the shapes that were ever left before all others, or
 /// the smaller pods; all spread evenly, where some must be over several keys; one pod first in each
-/// domain where others that are left must join it; the first of those that seek their own kind in
-/// each of the domains that it may be in; one pod first in each domain of a spread; those that may
-/// be in the fewest of the domains over which they are spread; and in the best order so far, each
-/// shape of which most pods are left, since together they may take each other's room.
+/// domain where others that are left must join it; those that may be in the fewest of the domains
+/// over which they are spread; in the best order so far, each shape of which most pods are left,
+/// since together they may take each other's room; the first of those that seek their own kind in
+/// each of the domains that it may be in; and one pod first in each domain of a spread.
 fn orders(
     placer: &mut Placer,
     shapes: &BTreeSet<ShapeIx>,
@@ -159,12 +159,13 @@ fn orders(
         orders.push(in_domains(wanted));
     }
     let by_name = by_name(model, waiting, shapes);
-    orders.extend(placer.first_domains(&by_name, &waiting_shapes).into_iter().map(in_domains));
+    let mut in_each_domain = placer.first_domains(&by_name, &waiting_shapes);
     if waiting.len() + model.nodes.len() > PODS_AND_NODES_MAX {
+        orders.extend(in_each_domain.into_iter().map(in_domains));
         return orders;
     }
     if shapes.iter().any(|shape| placer.domains_to_spread_over(*shape).is_some()) {
-        orders.push(in_domains(placer.wanted_for_spreads(shapes, &waiting_shapes)));
+        in_each_domain.push(placer.wanted_for_spreads(shapes, &waiting_shapes));
         let domains = waiting_shapes
             .into_iter()
             .filter_map(|shape| Some((shape, placer.domains_to_spread_over(shape)?)));
@@ -188,6 +189,7 @@ fn orders(
             Precedence { smaller_first: true, ..first(BTreeSet::from([shape])) }
         }));
     }
+    orders.extend(in_each_domain.into_iter().map(in_domains));
     orders
 }
 
