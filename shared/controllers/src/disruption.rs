@@ -151,8 +151,8 @@ async fn disrupt_under<P: Ports>(
         disruption.requeue_after(SignedDuration::ZERO);
     }
     if !disruption.is_proposal_open && !disruption.has_started && !is_over(ports, run) {
-        let state = Digest::of(&observed);
-        if disruption.has_news() && !last.found_nothing_in(state) {
+        let state = disruption.has_news().then(|| Digest::of(&observed));
+        if let Some(state) = state.filter(|state| !last.found_nothing_in(*state)) {
             let found = disruption.propose(leases.own()).await;
             last.note(state, found);
         }
