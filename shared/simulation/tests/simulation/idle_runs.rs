@@ -1,6 +1,6 @@
 //! Runs that are left out because they would find nothing to do make no difference to the report.
 
-use crate::small_scenario::SmallScenario;
+use crate::small_scenario::{SmallScenario, deployment};
 use domain::node_pool::ConsolidationPolicy;
 use domain::settings::{FeatureGates, Settings};
 use simulation::day::{self, MORNING};
@@ -83,7 +83,7 @@ fn so_they_are_where_a_schedule_wants_capacity_now_and_then() {
     check(scenario.read());
 }
 
-/// A node of Karpenter's with a pod, and two hours in which nothing comes.
+/// A node of Karpenter's that expires after ninety minutes.
 const ADOPTED: &str = "    - apiVersion: karpenter.sh/v1
       kind: NodePool
       metadata: {name: default}
@@ -112,24 +112,16 @@ const ADOPTED: &str = "    - apiVersion: karpenter.sh/v1
         labels: {karpenter.sh/nodepool: default, karpenter.sh/registered: 'true', karpenter.sh/initialized: 'true', node.kubernetes.io/instance-type: m5.xlarge, topology.kubernetes.io/zone: us-east-1a, karpenter.sh/capacity-type: on-demand, kubernetes.io/os: linux, kubernetes.io/arch: amd64, kubernetes.io/hostname: ip-10-0-0-1.ec2.internal}
       spec: {providerID: 'aws:///us-east-1a/i-0123456789abcdef0'}
       status: {capacity: {cpu: '4', memory: 16Gi, pods: '58'}, allocatable: {cpu: '4', memory: 15Gi, pods: '58'}, conditions: [{type: Ready, status: 'True'}]}
-    - apiVersion: apps/v1
-      kind: Deployment
-      metadata: {name: web}
-      spec:
-        replicas: 2
-        selector: {matchLabels: {app: web}}
-        template:
-          metadata: {labels: {app: web}}
-          spec: {containers: [{name: web, resources: {requests: {cpu: '1', memory: 1Gi}}}]}
 ";
 
 #[test]
 fn so_they_are_where_nodes_were_there_before() {
+    let objects = format!("{ADOPTED}{}", deployment("web", 2, 1000));
     let scenario = SmallScenario {
         name: "adopted",
         spec: "duration: 4h\nseed: 5",
         class_annotations: "",
-        objects: ADOPTED,
+        objects: &objects,
         expect: "[]",
     };
     check(scenario.read());
